@@ -115,9 +115,7 @@ class Walker(Expressions):
             kind = str(type_)
             given = arguments[at] if arguments is not None and at < len(arguments) else None
             read = isinstance(given, Made | Unknown) and kind in _PRIMITIVES
-            if (
-                given is None or read
-            ):  # as a program's argument, which is read where it is handed on
+            if given is None or read:  # a program's argument is read where it is handed on
                 given = self._parameter(method, scope, name, kind, given)
             scope.set(name, converted(given, kind), kind)
         self.depth += 1

@@ -67,26 +67,26 @@ def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -
         return enum_field(reader, owner, of, property_of(method))
     if declared.body is None:
         return None
-    values: list[tuple[str, Expression | None]] = []
+    values: dict[str, Expression | None] = {}
     for name in of.constants:
         inner = reader.at(of.source, of, this=Const(name, JavaType(of.name)))
-        values.append((name, value_of_body(inner, declared, [], reader)))
+        values[name] = value_of_body(inner, declared, [], reader)
     return _chosen(reader, owner, of, values)
 
 
 def enum_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return a field of an enum, as a choice of its constants; None if it is not known."""
-    values = [(constant, _fields(reader, of, node).get(name)) for constant, node in _nodes(of)]
+    values = {constant: _fields(reader, of, node).get(name) for constant, node in _nodes(of)}
     return _chosen(reader, owner, of, values)
 
 
 def _chosen(
-    reader: Reading, owner: Expression, of: JavaClass, values: list[tuple[str, Expression | None]]
+    reader: Reading, owner: Expression, of: JavaClass, values: dict[str, Expression | None]
 ) -> Expression | None:
     if isinstance(owner, Const):
-        return dict(values).get(str(owner.value))
+        return values.get(str(owner.value))
     found: Expression | None = None
-    for constant, value in reversed(values):
+    for constant, value in reversed(values.items()):
         if value is None:
             return None
         test = Call(ops.EQUALS, (owner, Const(constant, JavaType(of.name))), BOOLEAN)
@@ -95,12 +95,9 @@ def _chosen(
 
 
 def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
-    body = of.node.child_by_field_name("body")
-    return [
-        (text_of(node.child_by_field_name("name")), node)
-        for node in children(body)
-        if node.type == "enum_constant"
-    ]
+    nodes = children(of.node.child_by_field_name("body"))
+    constants = (node for node in nodes if node.type == "enum_constant")
+    return [(text_of(node.child_by_field_name("name")), node) for node in constants]
 
 
 def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
@@ -405,28 +402,18 @@ def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
         return on_value(reader, value, "toString", [], node)
     if of.kind == "record" or _LOMBOK & of.annotations:
         begin, end = "[]" if of.kind == "record" else "()"
-        fields = {
-            name: field
-            for name, field in of.fields.items()
-            if not {"static", "transient"} & field.modifiers
-        }
-        text: Expression = Const(f"{of.name}{begin}", STRING)
-        for place, (name, field) in enumerate(fields.items()):
-            before = f"{', ' if place else ''}{name}="
-            text = Call(ops.CONCAT, (text, Const(before, STRING)), STRING)
-            inner = object_text(reader, Get(value, name, field.type), node)
-            text = Call(ops.CONCAT, (text, inner), STRING)
-        return Call(ops.CONCAT, (text, Const(end, STRING)), STRING)
+        pieces: list[Expression] = [Const(f"{of.name}{begin}", STRING)]
+        fields = [f for f in of.fields.values() if not {"static", "transient"} & f.modifiers]
+        for field in fields:
+            before = f"{'' if field is fields[0] else ', '}{field.name}="
+            inner = object_text(reader, Get(value, field.name, field.type), node)
+            pieces += [Const(before, STRING), inner]
+        return Call(ops.CONCAT, (*pieces, Const(end, STRING)), STRING)
     reader.note(node, f"{of.name} has no toString() in the sources: its text differs here")
     return value
 
 
 # --- new objects
-
-
-_ZEROS: dict[str, int | float | bool] = {
-    "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,
-}  # fmt: skip
 
 
 def constructed(
@@ -455,9 +442,11 @@ def constructed(
 
 def zero(type_: JavaType) -> Expression:
     """Return what a field holds that nothing sets."""
-    if type_.name in _ZEROS and not type_.dims:
-        return Const(_ZEROS[type_.name], type_)
-    return Const(None, JavaType("null"))
+    if type_ == BOOLEAN:
+        return Const(False, type_)
+    if type_.is_boxed or not type_.is_numeric or type_.name == "char":
+        return Const(None, JavaType("null"))
+    return Const(0.0 if type_.is_floating else 0, type_)
 
 
 def set_fields(

@@ -34,8 +34,6 @@ from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
-    Cast,
-    Choice,
     Const,
     Expression,
     Get,
@@ -245,37 +243,10 @@ class Reader(Reading):
         type_ = self.type_at(node.child_by_field_name("type"))
         return self.cast(self.read(node.child_by_field_name("value")), type_)
 
-    def cast(self, value: Expression, type_: JavaType) -> Expression:
-        """Return a value cast to a type."""
-        have, want = value.type.unboxed, type_.unboxed
-        if want.is_numeric and have.is_numeric and have != want:
-            found = as_type(value, want)
-            if found is not value:
-                return found
-            narrows = want.is_whole and promoted(have.name, want.name) == have.name
-            is_plain = isinstance(value, Const | Get | Var) and not narrows
-            return attrs.evolve(value, type=type_) if is_plain else Cast(value, want)
-        if isinstance(value, Get | Var | Call) and not have.is_numeric:
-            return attrs.evolve(value, type=type_)
-        return value
-
     def _ternary_expression(self, node: Node) -> Expression:
         names = ("condition", "consequence", "alternative")
         condition, yes, no = (self.read(node.child_by_field_name(name)) for name in names)
         return self.choice(condition, yes, no)
-
-    def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
-        """Return a choice, with Java's common type of both sides."""
-        if isinstance(condition, Const):
-            return yes if condition.value else no
-        a, b = yes.type, no.type
-        if a.unboxed == b.unboxed and a != b:
-            return Choice(condition, self.unboxed(yes), self.unboxed(no), a.unboxed)
-        type_ = a if a.name != "null" else b
-        if a.is_numeric and b.is_numeric and a.unboxed != b.unboxed:
-            type_ = JavaType(promoted(a.unboxed.name, b.unboxed.name))
-            yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
-        return Choice(condition, yes, no, type_)
 
     def _instanceof_expression(self, node: Node) -> Expression:
         value = self.read(node.child_by_field_name("left"))

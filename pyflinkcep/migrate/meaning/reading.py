@@ -13,7 +13,7 @@ from typing import Any, Self
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import converted
+from pyflinkcep.migrate.java.constants import converted, promoted
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     STRING,
@@ -31,6 +31,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Call,
     Captured,
     Cast,
+    Choice,
     Const,
     Expression,
     Get,
@@ -235,13 +236,32 @@ class Reading(ABC):
     def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
         """Return an operator over two values, with Java's promotions."""
 
-    @abstractmethod
     def cast(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value cast to a type."""
+        have, want = value.type.unboxed, type_.unboxed
+        if want.is_numeric and have.is_numeric and have != want:
+            found = as_type(value, want)
+            if found is not value:
+                return found
+            narrows = want.is_whole and promoted(have.name, want.name) == have.name
+            is_plain = isinstance(value, Const | Get | Var) and not narrows
+            return attrs.evolve(value, type=type_) if is_plain else Cast(value, want)
+        if isinstance(value, Get | Var | Call) and not have.is_numeric:
+            return attrs.evolve(value, type=type_)
+        return value
 
-    @abstractmethod
     def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
         """Return a choice, with Java's common type of both sides."""
+        if isinstance(condition, Const):
+            return yes if condition.value else no
+        a, b = yes.type, no.type
+        if a.unboxed == b.unboxed and a != b:
+            return Choice(condition, self.unboxed(yes), self.unboxed(no), a.unboxed)
+        type_ = a if a.name != "null" else b
+        if a.is_numeric and b.is_numeric and a.unboxed != b.unboxed:
+            type_ = JavaType(promoted(a.unboxed.name, b.unboxed.name))
+            yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
+        return Choice(condition, yes, no, type_)
 
     # --- places and names
 

@@ -283,10 +283,7 @@ def _appended(reader: Reading, value: Expression, node: Node) -> list[Statement]
         value = value.operands[0]
     if not isinstance(value, Var):
         raise reader.no(node, "append() to what is no variable")
-    text: Expression = attrs.evolve(value, type=STRING)
-    for piece in pieces:
-        text = Call(ops.CONCAT, (text, piece), STRING)
-    return [Set(value, text)]
+    return [Set(value, Call(ops.CONCAT, (attrs.evolve(value, type=STRING), *pieces), STRING))]
 
 
 def _assignment(reader: Reading, node: Node) -> list[Statement]:
