@@ -252,9 +252,9 @@ def _in_time_unit(
 
 
 def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
-    known = isinstance(of[0], Const)
-    text = Const(str(of[0].value), STRING) if isinstance(of[0], Const) else of[0]
-    return Call(ops.DECIMAL, (text,), _DECIMAL) if known else None
+    if not isinstance(of[0], Const):
+        return None
+    return Call(ops.DECIMAL, (Const(str(of[0].value), STRING),), _DECIMAL)
 
 
 def _at_utc(_: Reading, of: Operands, __: Node) -> Expression | None:
@@ -477,10 +477,9 @@ METHODS = _table(
     Method(_TIMES, "isBefore|before", 1, BOOLEAN, _of_same_type("a < b")),
     Method(_TIMES, "toEpochMilli|getTime", 0, LONG, _millis),
     Method(_TIMES, "compareTo", 1, INT, ops.COMPARE),
-    *(Method(_DATES, f"get{part.title()}", 0, INT, f"a.{part}")
-      for part in ("hour", "minute", "second", "year")),
-    Method(_DATES, "getMonthValue", 0, INT, "a.month"),
-    Method(_DATES, "getDayOfMonth", 0, INT, "a.day"),
+    *(Method(_DATES, f"get{part}", 0, INT, f"a.{python}")
+      for part, python in (("Hour", "hour"), ("Minute", "minute"), ("Second", "second"),
+                           ("Year", "year"), ("MonthValue", "month"), ("DayOfMonth", "day"))),
     # --- lists, sets, iterators
     Method("List", "stream|parallelStream", 0, _of_elements("Stream"), ops.STREAM),
     Method("List", "spliterator", 0, UNKNOWN, lambda _, of, __: of[0]),
@@ -591,8 +590,8 @@ STATIC = _table(
     Method("Objects", "requireNonNullElse", 2, _same, ops.OR_ELSE),
     *(Method("Objects", "requireNonNull", count, _same,
              lambda _, of, __: Call(ops.NOT_NULL, of[:1], of[0].type)) for count in (1, 2)),
-    Method("StringUtils", "isEmpty", 1, BOOLEAN, ops.EMPTY_OR_NULL),
-    Method("Strings", "isNullOrEmpty", 1, BOOLEAN, ops.EMPTY_OR_NULL),
+    Method("StringUtils|Strings|CollectionUtils|CollectionUtil", "isEmpty|isNullOrEmpty", 1,
+           BOOLEAN, ops.EMPTY_OR_NULL),
     Method("StringUtils", "isBlank", 1, BOOLEAN, ops.BLANK_OR_NULL),
     Method("StringUtils", "isNotEmpty", 1, BOOLEAN, _not(ops.EMPTY_OR_NULL)),
     Method("StringUtils", "isNotBlank", 1, BOOLEAN, _not(ops.BLANK_OR_NULL)),
@@ -649,21 +648,15 @@ STATIC = _table(
     # --- lists, maps and streams
     *(Method(f"Tuple{count}", "of", count, UNKNOWN, _tuple) for count in range(1, 26)),
     Method("Row", "of", _ANY, UNKNOWN, _tuple),
-    Method("Arrays", "asList", _ANY, UNKNOWN, partial(_listed, "List")),
-    Method("List|ImmutableList", "of", _ANY, UNKNOWN, partial(_listed, "List")),
-    Method("Set|ImmutableSet|EnumSet", "of", _ANY, UNKNOWN, partial(_listed, "Set")),
-    Method("Map|ImmutableMap", "of", _ANY, UNKNOWN, _mapped),
-    Method("Collections", "emptyMap", 0, UNKNOWN, _mapped),
-    Method("Collections", "emptyList", 0, JavaType("List"), ops.LIST),
-    Method("Collections", "emptySet", 0, UNKNOWN, partial(_listed, "Set")),
-    Method("Collections", "singletonList", 1, UNKNOWN, partial(_listed, "List")),
-    Method("Collections", "singleton", 1, UNKNOWN, partial(_listed, "Set")),
+    Method("Arrays|List|ImmutableList|Collections", "asList|of|emptyList|singletonList", _ANY,
+           UNKNOWN, partial(_listed, "List")),
+    Method("Set|ImmutableSet|EnumSet|Collections", "of|emptySet|singleton", _ANY, UNKNOWN,
+           partial(_listed, "Set")),
+    Method("Map|ImmutableMap|Collections", "of|emptyMap", _ANY, UNKNOWN, _mapped),
     Method("Collections",
            "unmodifiableList|unmodifiableSet|unmodifiableMap|unmodifiableCollection", 1, UNKNOWN,
            lambda _, of, __: of[0]),
     Method("Collections", "disjoint", 2, BOOLEAN, _not(ops.MEETS)),
-    Method("CollectionUtils|CollectionUtil", "isEmpty|isNullOrEmpty", 1, BOOLEAN,
-           ops.EMPTY_OR_NULL),
     Method("Arrays|Collections", "sort", 1, _VOID, ops.SORT),
     Method("Lists", "reverse", 1, _same,
            Operation("Lists.reverse", "held(a)[::-1]", makes_list=True)),
