@@ -36,7 +36,6 @@ from pyflinkcep.migrate.chains.values import (
     in_unit,
     names_reached,
     numbered,
-    parameter,
     unset,
 )
 from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
@@ -46,6 +45,7 @@ from pyflinkcep.migrate.java.declarations import (
     JavaType,
     Method,
     type_arguments,
+    written_type,
 )
 from pyflinkcep.migrate.java.project import Project, chosen, is_assigned
 from pyflinkcep.migrate.java.source import (
@@ -63,7 +63,7 @@ from pyflinkcep.migrate.java.source import (
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
-from pyflinkcep.migrate.meaning.tree import Unary
+from pyflinkcep.migrate.meaning.tree import Unary, Var
 
 STAGES = frozenset(["next", "followedBy", "followedByAny", "notNext", "notFollowedBy"])
 """The calls that add a stage."""
@@ -337,7 +337,7 @@ class Expressions:
                 plain = isinstance(value, Const) and value.is_plain and not kept
                 if isinstance(value, Const) and plain and is_assigned(name, owner, self.project):
                     self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
-                    self._fields[key] = self.symbol(name, str(found.type), key, value.value)
+                    self._fields[key] = self.symbol(name, str(found.type), key)
             elif (assigned := self._assigned(owner, name)) is not None:
                 self._fields[key] = self.declared(assigned, name, str(found.type), owner.node)
             elif is_stream_type(str(found.type)):
@@ -460,19 +460,19 @@ class Expressions:
 
     # --- what is known at run time alone
 
-    def symbol(self, name: str, kind: str, of: object, default: object = None) -> Symbol:
+    def symbol(self, name: str, kind: str, of: object) -> Symbol:
         """Return a parameter, whose name no other value has that is known at run time alone."""
         wanted = made = snake(name)
         while self._symbols.setdefault(made, of) != of:
             made = numbered(wanted, made)
-        return parameter(made, kind, default)
+        return Symbol(Var(made, written_type(kind)))
 
     def counter(self, name: str, kind: str) -> Symbol:
         """Return the variable of a loop, whose name no parameter and no loop around has."""
         wanted = made = snake(name)
         while made in self._counters or self._symbols.setdefault(made, "loop") != "loop":
             made = numbered(wanted, made)
-        return parameter(made, kind)
+        return Symbol(Var(made, written_type(kind)))
 
     def identity(self, node: Node, scope: Scope) -> object:
         """Return what tells the value of an expression from others: its text and variables."""

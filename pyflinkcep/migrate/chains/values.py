@@ -13,15 +13,7 @@ import attrs
 
 from pyflinkcep.migrate.java import constants as java
 from pyflinkcep.migrate.java.constants import Const as Const
-from pyflinkcep.migrate.java.declarations import (
-    BOOLEAN,
-    LONG,
-    STRING,
-    Field,
-    JavaClass,
-    JavaType,
-    written_type,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, LONG, STRING, Field, JavaClass, JavaType
 from pyflinkcep.migrate.java.source import (
     Node,
     children,
@@ -45,8 +37,6 @@ class Symbol:
     """A value that is known at run time alone: a parameter, or what is computed from it."""
 
     tree: Expression  # What is computed; the parameters are variables in it
-    # What the program takes if nothing is given; None if that is not known.
-    default: object = attrs.field(default=None, eq=False)
 
     @property
     def type(self) -> str:
@@ -347,11 +337,6 @@ def list_name(written: str) -> str:
     return last[3:] if last.startswith("get") and last[3:4].isupper() else last
 
 
-def parameter(name: str, kind: str, default: object = None) -> Symbol:
-    """Return a value of a Java type that a pattern is given when it is built."""
-    return Symbol(Var(name, written_type(kind)), default)
-
-
 def numbered(wanted: str, taken: str) -> str:
     """Return the next name after one that is taken."""
     number = taken.removeprefix(wanted).removeprefix("_")
@@ -471,7 +456,7 @@ class Fork(Watch):
         what = f"{name} is a parameter: in Java {known.value!r} by default"
         self.walker.doubt(self.node, self.scope, what)
         of = (name, self.node.id, self.walker.frame)
-        made: Symbol = self.walker.symbol(name, str(known.type), of, known.value)
+        made: Symbol = self.walker.symbol(name, str(known.type), of)
         return made
 
     def _unknown(self, old: Value) -> Value:

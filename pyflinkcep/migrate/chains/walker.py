@@ -158,12 +158,10 @@ class Walker(Expressions):
     ) -> Value:
         code = scope.code(method.node)
         if kind in _PRIMITIVES:
-            last = given.arguments[1:][-1:] if isinstance(given, Made) else ()  # getInt("limit", 4)
-            default = next((one.value for one in last if isinstance(one, Const)), None)
             if isinstance(given, Unknown) and given.lost:
                 self.doubt(method.node, scope, _LOST)
             of = (method.name, name) if given is None else given
-            return self.symbol(name, kind, of, default)
+            return self.symbol(name, kind, of)
         if is_stream_type(kind):
             return self.parameter_stream(code, name, kind)
         return Unknown(code)
@@ -232,8 +230,7 @@ class Walker(Expressions):
         default = next((found for found in defaults if isinstance(found, Const)), None)
         if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
-        of = (name, self.identity(node, scope))
-        return self.symbol(name, kind, of, None if default is None else default.value)
+        return self.symbol(name, kind, (name, self.identity(node, scope)))
 
     def _expression_statement(self, node: Node, scope: Scope) -> None:
         for part in children(node):

@@ -350,9 +350,7 @@ class Translator:
         if reader.class_of(reader.event_type) is None:
             self._columns.update(columns_read(values, self.project, reader.event_type))
 
-    def _made(
-        self, name: str, text: str, body: _Body, *, timeouts: bool = False, stub: bool = False
-    ) -> TranslatedFunction:
+    def _made(self, name: str, text: str, body: _Body, *, stub: bool = False) -> TranslatedFunction:
         return TranslatedFunction(
             name=name,
             python=text,
@@ -361,7 +359,6 @@ class Translator:
             stub=stub,
             output_type=body.ddl or ddl_of(body.result, self.project, self.source),
             result=str(body.result),
-            handles_timeouts=timeouts,
             output_tags=tuple(self._findings.tags.items()),
             captured=tuple(self._findings.captured),
             columns=tuple(self._columns.items()),
@@ -466,8 +463,7 @@ class Translator:
         head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
         text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
         self._findings.imports |= {_ANY, *(f"from pyflinkcep import {base}" for base in bases)}
-        has_timeouts = timed_out is not None
-        return self._made(name, text, body, timeouts=has_timeouts, stub=stubs)
+        return self._made(name, text, body, stub=stubs)
 
     def _method(self, function: Function, kind: str) -> _Body:
         try:

@@ -69,7 +69,6 @@ class TranslatedFunction(Translated):
 
     output_type: str | None = None  # The schema of its rows as DDL; None if unknown
     result: str = "?"  # The Java type of its rows; ``?`` if unknown
-    handles_timeouts: bool = False  # Whether it also handles timed-out partial matches
     # The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.
     output_tags: tuple[tuple[str, str | None], ...] = ()
     # What the rows are, by the name of a tag, which is empty for the main output: a ``dict``, a
