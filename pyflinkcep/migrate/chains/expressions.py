@@ -281,9 +281,8 @@ class Expressions:
             held = self.held(owner, scope)
             declared = self.project.find(simple_name(text_of(owner)), scope.source)
             if isinstance(held, Made):
-                held.state[text_of(target.child_by_field_name("field"))] = self._if_sure(
-                    value, scope
-                )
+                field = text_of(target.child_by_field_name("field"))
+                held.state[field] = self._if_sure(value, scope)
             elif held is None and declared is not None:
                 self.set_fields[declared, name.rsplit(".", 1)[-1]] = value
         elif target.type == "array_access":

@@ -297,12 +297,6 @@ def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
 
 def method_of(node: Node, owner: JavaClass | None = None) -> Method:
     """Return the method that a node declares."""
-    return Method(
-        text_of(node.child_by_field_name("name")),
-        read_type(node.child_by_field_name("type")),
-        tuple(_parameters(node)),
-        modifiers_of(node),
-        node.child_by_field_name("body"),
-        node,
-        owner,
-    )
+    name, type_, body = (node.child_by_field_name(part) for part in ("name", "type", "body"))
+    given = (tuple(_parameters(node)), modifiers_of(node), body, node, owner)
+    return Method(text_of(name), read_type(type_), *given)

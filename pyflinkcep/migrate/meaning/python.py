@@ -131,14 +131,9 @@ def _not(of: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), of)
 
 
-_BOOLS = frozenset(
-    {"bool"}
-    | {
-        one
-        for one in RUNTIME
-        if getattr(getattr(runtime, one), "__annotations__", {}).get("return") == "bool"
-    }
-)
+_BOOLS = {"bool"} | {
+    one for one in RUNTIME if getattr(runtime, one).__annotations__.get("return") == "bool"
+}
 
 
 def _is_bool(node: ast.expr) -> bool:
@@ -260,10 +255,8 @@ class Python:
             case Choice():
                 return self._choice(of)
             case Is(operand=operand, column=column, names=names):
-                held, values = (
-                    self.node(Get(operand, column, STRING)),
-                    list(map(self.literal, names)),
-                )
+                held = self.node(Get(operand, column, STRING))
+                values = list(map(self.literal, names))
                 if len(values) == 1:
                     return _compare(held, "==", values[0])
                 return ast.Compare(held, [ast.In()], [ast.Tuple(values, ast.Load())])
@@ -478,10 +471,8 @@ class _Filling(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Return an operand, or a name that is imported if need be."""
-        operand = self._places.get(node.id)
-        return (
-            ast.Name(self._writer.use(node.id)) if operand is None else self._writer.node(operand)
-        )
+        operand, writer = self._places.get(node.id), self._writer
+        return ast.Name(writer.use(node.id)) if operand is None else writer.node(operand)
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST | list[ast.expr]:
         """Return all operands for ``*all``."""
@@ -850,11 +841,8 @@ class Statements:
         match of:
             case If(Binary(">" | "<" as op, kept, Var() as best), (Set(Var() as same, value),), ()):
                 if best == same and kept == value and word == "if":
-                    name, *both = (
-                        "max" if op == ">" else "min",
-                        *map(self.python.write, (best, kept)),
-                    )
-                    return [f"{both[0]} = {name}({', '.join(both)})"]
+                    name, both = self.python.write(best), self.python.write(kept)
+                    return [f"{name} = {'max' if op == '>' else 'min'}({name}, {both})"]
         condition = self.python.write(of.condition)
         then = self._inner(of.then, non_null_if(of.condition, True))
         lines = [f"{word} {condition}:", *then]

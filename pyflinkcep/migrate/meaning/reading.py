@@ -43,8 +43,6 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
 )
 
-_USED = frozenset({"event", "ctx", "match", "out", "math"})
-"""Names of parameters and modules."""
 _SHARED = (runtime.__name__, "pyflinkcep.expressions.numbers", "pyflinkcep.expressions.sql_values")
 RUNTIME = frozenset(
     name
@@ -52,6 +50,10 @@ RUNTIME = frozenset(
     if callable(one) and one.__module__ in _SHARED and name[0] != "_"
 )
 """The names of what translated functions call."""
+
+
+_TAKEN = RUNTIME | {*dir(builtins), "event", "ctx", "match", "out", "math", "l"}
+"""What no variable hides: functions, parameters and modules."""
 
 
 def snake_case(name: str) -> str:
@@ -62,13 +64,8 @@ def snake_case(name: str) -> str:
 def python_name(name: str) -> str:
     """Return the name of a variable in Python, which shadows nothing that is used."""
     found = snake_case(name)
-    taken = (
-        keyword.iskeyword(found)
-        or found in dir(builtins)
-        or found in _USED | RUNTIME
-        or found == "l"
-    )
-    return found + "_" if taken or keyword.issoftkeyword(found) else found
+    is_taken = found in _TAKEN or keyword.iskeyword(found) or keyword.issoftkeyword(found)
+    return f"{found}_" if is_taken else found
 
 
 @attrs.define(eq=False)

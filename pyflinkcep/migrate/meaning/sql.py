@@ -416,13 +416,13 @@ class Sql:
             case Const(value=bool(value)):
                 return str(value).lower()
             case Get() | Call(ops.NOT_NULL):
-                return self._flag(of, exact)
+                return self._flag(of)
             case Unary(operator="!", operand=operand):
                 return self._negation(operand)
             case Binary(operator="&&" | "||"):
                 return self._logical(of, exact)
             case Binary():
-                return self._comparison(of, exact)
+                return self._comparison(of)
             case Choice():
                 return self._choice(of, lambda s, x: s.condition(x, exact=exact))
             case Is():
@@ -431,7 +431,7 @@ class Sql:
                 return self._test(of, exact)
         raise Untranslatable(f"{type(of).__name__.lower()} as a condition")
 
-    def _flag(self, of: Expression, exact: bool) -> str:
+    def _flag(self, of: Expression) -> str:
         inner = of.operands[0] if isinstance(of, Call) else of
         if inner.type.unboxed not in (BOOLEAN, UNKNOWN):
             raise Untranslatable(f"{inner.type} as a condition")
@@ -445,7 +445,7 @@ class Sql:
             return operation(COMPARED, f"{operand(self.value(of.operands[0]))} IS NOT NULL")
         if isinstance(of, Binary) and of.operator in ("==", "!="):
             other = "!=" if of.operator == "==" else "=="
-            return self._comparison(attrs.evolve(of, operator=other), True)
+            return self._comparison(attrs.evolve(of, operator=other))
         return operation(NOT, f"NOT {operand(self.condition(of, True), NOT)}")
 
     def _logical(self, of: Binary, exact: bool) -> str:
@@ -463,7 +463,7 @@ class Sql:
             writer = attrs.evolve(writer, known=writer.known | facts)
         return operation(level, f" {word} ".join(written)) if len(written) > 1 else written[0]
 
-    def _comparison(self, of: Binary, exact: bool) -> str:
+    def _comparison(self, of: Binary) -> str:
         op, left, right = of.operator, of.left, of.right
         if op not in _OPPOSITE:
             raise Untranslatable(f"{op} in a condition")

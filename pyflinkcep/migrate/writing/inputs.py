@@ -32,13 +32,9 @@ from pyflinkcep.migrate.writing.translation import Translation, code_of
 
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:
     """Return elements as tuples, in the order of their class's fields; None if unknown."""
-    rows = []
-    for element in elements:
-        row = _row(translation, element)
-        if row is None:
-            return None
-        rows.append(row)
-    return rows or None
+    rows = [_row(translation, element) for element in elements]
+    known = [row for row in rows if row is not None]
+    return known if known and len(known) == len(rows) else None
 
 
 def _row(translation: Translation, element: Value) -> str | None:
@@ -51,15 +47,12 @@ def _row(translation: Translation, element: Value) -> str | None:
     given = None if declared is None else Walker(project).constructed(declared, element)
     if declared is None or given is None:
         return None
-    column = translation.discriminator(declared.name, element.code)
-    values = []
-    for name in translation.fields(declared):
-        value = Const(declared.name if name == column else None)
-        text = _value(translation, given.get(name, value))
-        if text is None:
-            return None
-        values.append(text)
-    return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+    other = {translation.discriminator(declared.name, element.code): Const(declared.name)}
+    names, unset = translation.fields(declared), Const(None)
+    values = [_value(translation, given.get(n) or other.get(n) or unset) for n in names]
+    known = [value for value in values if value is not None]
+    written = f"({', '.join(known)}{',' if len(known) == 1 else ''})"
+    return written if len(known) == len(values) else None
 
 
 def _value(translation: Translation, value: Value) -> str | None:

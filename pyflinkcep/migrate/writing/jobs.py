@@ -92,17 +92,10 @@ def selected(
         problem = "Either has no counterpart: timeouts are a side output"
     names = dict.fromkeys([*(t.name for t in tags), *(n for m in made for n, _ in m.output_tags)])
     first = next(iter(names), "")
-    return Selected(
-        call.code.node,
-        call.code.source,
-        call.method,
-        made[0].name or "",
-        timeout=(made[1].name or "") if has_timeouts else "",
-        tag=constants.get(first, "") if has_timeouts else "",
-        columns=tuple(columns_of(made[0].output_type or "value string")),
-        tags=tuple(names),
-        problem=problem,
-    )
+    timed = (made[1].name or "", constants.get(first, "")) if has_timeouts else ("", "")
+    columns = tuple(columns_of(made[0].output_type or "value string"))
+    given = (call.code.node, call.code.source, call.method, made[0].name or "", *timed)
+    return Selected(*given, columns, tuple(names), problem)
 
 
 @attrs.frozen

@@ -37,9 +37,9 @@ def timed(duration: timedelta) -> str:
     return f"timedelta({unit}={amount})" if amount else "timedelta(0)"
 
 
-def indented(text: str, by: int = 4) -> str:
+def indented(text: str) -> str:
     """Return lines moved to the right, empty ones unchanged."""
-    return textwrap.indent(text, " " * by)
+    return textwrap.indent(text, "    ")
 
 
 def docstring(summary: str, more: str = "") -> str:
@@ -144,11 +144,8 @@ def raising(code: Code, node: Node = None) -> list[str]:
     java = text_of(node or code.node).splitlines()
     more = ["# …"] if len(java) > _MOST_LINES else []
     shown = [f"# {line}".rstrip() for line in java[:_MOST_LINES]]
-    return [
-        *shown,
-        *more,
-        f"raise NotImplementedError({quoted(f'{code.place} is not translated')})",
-    ]
+    raised = f"raise NotImplementedError({quoted(f'{code.place} is not translated')})"
+    return [*shown, *more, raised]
 
 
 _OFFERED = (
@@ -221,13 +218,9 @@ class Module:
 
     def constant(self, name: str, value: str, comment: str = "") -> str:
         """Add a constant, once; return its name."""
-        known = [
-            key
-            for key, what in self._names.items()
-            if what == f"= {value}" and key.startswith(name)
-        ]
-        if known:
-            return known[0]
+        for known, what in self._names.items():
+            if what == f"= {value}" and known.startswith(name):
+                return known
         made = self.name(name, f"= {value}")
         text = f"{made} = {value}"
         if comment:

@@ -395,7 +395,7 @@ def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
     ]
     first = made[0] if len(made) == 1 else None
     is_new = first is not None and first.type == "object_creation_expression"
-    is_empty = is_new and not children(first.child_by_field_name("arguments"))
+    is_empty = first is not None and is_new and not children(first.child_by_field_name("arguments"))
     found, left = [], [] if is_empty else [f"the properties {name[:60]}"]
     for call in inside(around, "method_invocation"):
         owner = call.child_by_field_name("object")
