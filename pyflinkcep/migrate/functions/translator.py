@@ -395,9 +395,8 @@ class Translator:
         python = Python(self._findings)
         before: list[str] = []
         of_match = _KINDS[kind].of_match
-        if kind in ("map", "flatMap", "element") and any(
-            map(_changes_event, all_statements(statements))
-        ):
+        changes = any(map(_changes_event, all_statements(statements)))
+        if kind in ("map", "flatMap", "element") and changes:
             before = [f"event = {python.use('fields_of')}(event)"]
             python.made.add("event")
         elif of_match and reader.event_type.is_plain:

@@ -398,8 +398,7 @@ class Reader(Reading):
     def _lambda_expression(self, node: Node) -> Expression:
         return self.function(node, ())
 
-    def _method_reference(self, node: Node) -> Expression:
-        return self.function(node, ())
+    _method_reference = _lambda_expression
 
     def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
         """Return a lambda or method reference as a function of values of some types."""
