@@ -829,12 +829,13 @@ class Statements:
         if isinstance(target, Var) and target.name not in self._read:
             return []
         written = self.python.write(value)
-        if isinstance(target, Get) and not (
-            isinstance(target.owner, Var) and target.owner.name in self.python.made
-        ):
-            raise Untranslatable(f"a field of an event is changed: {target.name}")
-        if isinstance(target, Call) and target.operation is ops.GET:
-            return [f"{self.python.filled('a[b]', *target.operands)} = {written}"]
+        match target:
+            case Get(owner=Var(name=owner)) if owner in self.python.made:
+                pass
+            case Get(name=name):
+                raise Untranslatable(f"a field of an event is changed: {name}")
+            case Call(ops.GET, operands):
+                return [f"{self.python.filled('a[b]', *operands)} = {written}"]
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If, word: str = "if") -> list[str]:

@@ -390,12 +390,7 @@ class Sql:
     def _may_be_null(self, of: Expression) -> None:
         """Note that Java fails where a value is null, if it can be."""
         primitive = of.type.is_numeric or of.type.unboxed == BOOLEAN
-        if (
-            isinstance(of, Const)
-            or is_captured(of)
-            or of in self.known
-            or (primitive and not of.type.is_boxed)
-        ):
+        if is_captured(of) or of in self.known or (primitive and not of.type.is_boxed):
             return
         if isinstance(of, Get) and of.type != UNKNOWN:
             self.note(null_note(of.name))
@@ -520,15 +515,12 @@ class Sql:
 
     def _compared_to_zero(self, call: Expression, zero: Expression, op: str) -> str | None:
         """Return ``compare(a, b) < 0`` as ``a < b``; None for others."""
-        if (
-            not isinstance(call, Call)
-            or call.operation is not ops.COMPARE
-            or not isinstance(zero, Const)
-        ):
-            return None
-        if zero.value != 0:
-            raise Untranslatable("the result of compare() as a number")
-        a, b = call.operands
+        match call, zero:
+            case Call(ops.COMPARE, (a, b)), Const(value=number):
+                if number != 0:
+                    raise Untranslatable("the result of compare() as a number")
+            case _:
+                return None
         if a.type.is_floating or b.type.is_floating:
             fixed = any(isinstance(x, Const) and x.value not in (0, 0.0) for x in (a, b))
             if not fixed:
@@ -588,17 +580,13 @@ class Sql:
         raise Untranslatable(f"{of.operation.name}() in SQL")
 
     def _in(self, whole: Expression, value: Expression, exact: bool) -> str:
-        if (
-            not isinstance(whole, Call)
-            or whole.operation is not ops.LIST
-            or exact
-            or not whole.operands
-        ):
+        listed = whole.operands if isinstance(whole, Call) and whole.operation is ops.LIST else ()
+        if exact or not listed:
             raise Untranslatable("contains() of a list")
-        same = {item.type.unboxed for item in (*whole.operands, value)}
+        same = {item.type.unboxed for item in (*listed, value)}
         if len(same) > 1 or value.type.is_floating:
             raise Untranslatable("contains() of a list of other types")
-        items = ", ".join(self.value(item) for item in whole.operands)
+        items = ", ".join(self.value(item) for item in listed)
         return infix(self.value(value), "IN", f"({items})")
 
     def _equals(self, of: Call, exact: bool) -> str:

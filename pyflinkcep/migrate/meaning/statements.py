@@ -311,11 +311,10 @@ def _narrowed(value: Expression, type_: JavaType) -> Expression:
 
 
 def _set(reader: Reading, target: Expression, value: Expression, node: Node) -> Statement:
-    if not isinstance(target, Var | Get) and not (
-        isinstance(target, Call) and target.operation is ops.GET
-    ):
-        raise reader.no(node, f"an assignment to {text_of(node)[:40]}")
-    return Set(target, value)
+    match target:
+        case Var() | Get() | Call(ops.GET):
+            return Set(target, value)
+    raise reader.no(node, f"an assignment to {text_of(node)[:40]}")
 
 
 def _setter(reader: Reading, node: Node) -> Statement | None:

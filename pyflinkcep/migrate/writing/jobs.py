@@ -21,7 +21,6 @@ from pyflinkcep.migrate.writing.module import (
     Module,
     call,
     chain,
-    docstring,
     indented,
     literal,
     python_type,
@@ -430,13 +429,11 @@ class JobWriter:
         lines = [chain("CEP", [("pattern", arguments), *calls], "found = ", 4), self._rows(stream)]
         if link is not None and not needed:
             self._check(applied, events, pattern, keys)
-        where = stream.call.code.place
-        body = indented(
-            "\n".join([docstring(f"Return {stream.name or 'the matches'} ({where})"), *lines])
-        )
         parameters = tuple({**dict(needed), **self._parameters}.items())
         typed = "".join(f", {name}: {python_type(kind)}" for name, kind in parameters)
-        self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
+        head = f"{function}(events: DataFrame{typed}) -> CepDataFrame"
+        doc = f"Return {stream.name or 'the matches'} ({stream.call.code.place})"
+        self.module.define(head, doc, lines)
         self._written[stream] = Result(function, events, parameters)
         return self._written[stream]
 
@@ -588,13 +585,10 @@ class JobWriter:
         row = "(*row, time)" if made.rows_are("tuple") else f'{{**row, "{EVENT_TIME}": time}}'
         name = self.module.name(f"timed_{self._row_name}")
         events = "event for events in match.values() for event in events"
-        body = indented(
-            f'"""Return the row of a match with its time, that of its last event."""\n'
-            f"time = max(event.{EVENT_TIME} for {events.removeprefix('event for ')})\n"
-            f"row = {function}(match)\n"
-            f"return {row}"
-        )
-        self.module.function(f"def {name}(match: Any) -> Any:\n{body}")
+        times = f"time = max(event.{EVENT_TIME} for {events.removeprefix('event for ')})"
+        lines = [times, f"row = {function}(match)", f"return {row}"]
+        doc = "Return the row of a match with its time, that of its last event"
+        self.module.define(f"{name}(match: Any) -> Any", doc, lines)
         return name
 
     def _schema(self, made: TranslatedFunction, stream: Stream) -> str:
