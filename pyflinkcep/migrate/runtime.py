@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import re
-import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -16,6 +15,7 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from pyflinkcep import time as clock
 from pyflinkcep.errors import FunctionError, NotSupportedError
 from pyflinkcep.expressions import numbers, sql_values
 
@@ -62,6 +62,7 @@ def narrowed(value: int, bits: int) -> int:
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
+current_millis = clock.clock_ms
 int64, div_int, rem_int = numbers.wrapped, numbers.int_div, numbers.int_mod
 java_pow, float32 = numbers.power, sql_values.short_float
 """Of ``long`` and ``double``, what Spark has of Java too."""
@@ -514,11 +515,6 @@ def fields_of(value: Any) -> Any:
 def rows_of(values: Iterable[Any] | None, *names: str) -> list[Any] | None:
     """Return some fields of each of some events."""
     return None if values is None else [row_of(value, *names) for value in values]
-
-
-def current_millis() -> int:
-    """Return the wall clock in milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def values_of(match: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +41,7 @@ from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.match import Run
+from pyflinkcep.time import clock_ms
 
 Events = Mapping[str, Sequence[Any]]
 Timed = Sequence[tuple[Events, int]]
@@ -115,7 +115,7 @@ class _Output:
 
     def currentProcessingTime(self) -> int:  # noqa: N802
         """Return the wall clock."""
-        return time.time_ns() // 1_000_000
+        return clock_ms()
 
 
 def _named(record: Any, columns: tuple[str, ...]) -> Any:

@@ -338,10 +338,8 @@ def _mapped_to(
 
 def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
     element = _element(of)
-    start = reader.assigned(of[1], element)
-    one = Call(ops.LIST, (start,), JavaType("List", (start.type,)))
-    both = Call(ops.CHAINED, (one, of[0]), of[0].type)
-    return Call(ops.REDUCED, (both, of[2]), element)
+    first = (reader.assigned(of[1], element), *of)
+    return Call(Operation("Stream.reduce", "reduced([*[a], *b], d)"), first, element)
 
 
 def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
@@ -614,8 +612,8 @@ STATIC = _table(
            partial(_numeric, ops.MAX, None, None)),
     Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN,
            partial(_numeric, ops.MIN, None, None)),
-    Method("Math", "floorMod", 2, UNKNOWN, partial(_numeric, ops.FLOOR_MOD, None, None)),
-    Method("Math", "floorDiv", 2, UNKNOWN, partial(_numeric, ops.FLOOR_DIV, None, None)),
+    *(Method("Math", name, 2, UNKNOWN, partial(_numeric, Operation(name, python), None, None))
+      for name, python in (("floorMod", "a % b"), ("floorDiv", "a // b"))),
     Method("Math", "abs", 1, UNKNOWN, _absolute),
     Method("Math", "round", 1, UNKNOWN, _rounded),
     Method("Math", "pow", 2, _DOUBLE, partial(_numeric, ops.POW, _DOUBLE, None)),

@@ -43,7 +43,10 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
 )
 
-_SHARED = (runtime.__name__, "pyflinkcep.expressions.numbers", "pyflinkcep.expressions.sql_values")
+_SHARED = (
+    runtime.__name__, "pyflinkcep.expressions.numbers", "pyflinkcep.expressions.sql_values",
+    "pyflinkcep.time",
+)  # fmt: skip
 RUNTIME = frozenset(
     name
     for name, one in vars(runtime).items()
