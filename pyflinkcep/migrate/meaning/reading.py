@@ -55,7 +55,7 @@ RUNTIME = frozenset(
 """The names of what translated functions call."""
 
 
-_TAKEN = RUNTIME | {*dir(builtins), "event", "ctx", "match", "out", "math", "l"}
+_USED = RUNTIME | {*dir(builtins), "event", "ctx", "match", "out", "math"}
 """What no variable hides: functions, parameters and modules."""
 
 
@@ -67,7 +67,8 @@ def snake_case(name: str) -> str:
 def python_name(name: str) -> str:
     """Return the name of a variable in Python, which shadows nothing that is used."""
     found = snake_case(name)
-    is_taken = found in _TAKEN or keyword.iskeyword(found) or keyword.issoftkeyword(found)
+    is_taken = found == "l" or found in _USED  # l looks like 1
+    is_taken = is_taken or keyword.iskeyword(found) or keyword.issoftkeyword(found)
     return f"{found}_" if is_taken else found
 
 
