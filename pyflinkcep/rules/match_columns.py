@@ -163,6 +163,12 @@ class _Matches:
                 fields[offsets[chosen] + place] = name
                 listed = [None if value is None else f"{value}" for value in column]
                 values[offsets[chosen] + place] = np.asarray(listed, object)[inverse]
+        for number, part in enumerate(self.parts):
+            places = () if part.keys is None else np.flatnonzero(self.part_of == number).tolist()
+            for place, key in zip(places, part.keys or (), strict=True):
+                texts[place] = _json(key)
+                listed = [None if value is None else f"{value}" for value in key.values()]
+                values[offsets[place] : offsets[place + 1]] = listed
         keys = pa.MapArray.from_arrays(
             integers(offsets.astype(np.int32)),
             pa.array(fields.tolist(), pa.string()),

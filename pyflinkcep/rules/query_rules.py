@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.matching.columns import integers
+from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
@@ -24,7 +24,7 @@ from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
-from pyflinkcep.tables.eql_match import Narrowed, places_of, trees_of
+from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.query_match import QueryRows
 from pyflinkcep.tables.records import records
@@ -32,6 +32,9 @@ from pyflinkcep.tables.sigma import alert_places, check_fields, field_names
 
 Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 """Makes the row of a match."""
+
+Keys = Sequence[Mapping[str, Any]]
+"""The fields of the key of each match."""
 
 
 def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
@@ -102,22 +105,36 @@ def eql_wants(query: Eql, events: SharedEvents) -> Wants:
 
 def eql_found(
     query: Eql, events: SharedEvents, wants: Wants, narrowed: Narrowed | None = None
-) -> Found:
-    """Return the matches of an EQL query; steps are named by their numbers."""
+) -> tuple[Found, Keys | None]:
+    """Return the matches of an EQL query, and their keys; steps are named by their numbers."""
     holding = [events.holding(number).astype(np.int64) for number in wants.conditions]
-    found = places_of(query, events.in_time, holding, narrowed)
+    numbers = KeyNumbers(events.fields, query, narrowed)
+    found, keys = places_of(query, events.in_time, holding, numbers)
     if not query.model.is_sequence:
         rows = np.asarray(found, np.int64).reshape(-1)
         size = len(rows)
         kinds, stages = np.ones(size, np.uint8), np.zeros(size, np.int32)
-        return Found(["1"], kinds, events.ms[rows], np.arange(1, size + 1), stages, rows)
+        ends = np.arange(1, size + 1)
+        return Found(["1"], kinds, events.ms[rows], ends, stages, rows), None
     count = max(map(len, found), default=0)
     results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
     last = events.ms
     for match in found:
         taken = {f"{n}": [row] for n, row in enumerate(match, 1) if row is not None}
         results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
-    return results.take()
+    firsts = [next(row for row in match if row is not None) for match in found]
+    asked = np.asarray(firsts, np.int64), np.asarray(keys, np.int64)
+    return results.take(), eql_keys(query, numbers, *asked)
+
+
+def eql_keys(query: Eql, numbers: KeyNumbers, firsts: Ints, keys: Ints) -> Keys | None:
+    """
+    Return the keys of matches by their first events and numbers; None if the events tell them.
+
+    An event with an array is of several keys, and matches of the same events differ by it.
+    """
+    own = next(step.keys for step in query.model.expanded if not step.is_missing)
+    return numbers.values(own, firsts, keys) if numbers.have_several(own) else None
 
 
 def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:

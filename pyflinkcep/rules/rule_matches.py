@@ -132,9 +132,10 @@ class RuleMatches(Sequence[RuleMatch]):
         taken = records(self._events.table, rows)
         times = match_times(found, self._events.times).to_pylist()
         results = found.results([taken[place] for place in places.tolist()])
-        for (_, _, events), time in zip(results, times, strict=True):
+        for place, ((_, _, events), time) in enumerate(zip(results, times, strict=True), begin):
             row = None if part.row is None else _row(rule, part.row, events)
-            yield RuleMatch(rule.name, rule.version, _key(rule, events), time, events, row)
+            key = _key(rule, events) if part.keys is None else part.keys[place]
+            yield RuleMatch(rule.name, rule.version, key, time, events, row)
 
     def toArrow(self) -> pa.Table:
         """

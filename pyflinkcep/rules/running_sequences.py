@@ -19,6 +19,7 @@ from pyflinkcep.matching.latest import bits_of, rule_of
 from pyflinkcep.matching.latest_pages import deadlines_of
 from pyflinkcep.matching.results import Found
 from pyflinkcep.rules.page_events import PageEvents
+from pyflinkcep.rules.query_rules import eql_keys
 from pyflinkcep.rules.routes import number_of
 from pyflinkcep.rules.rule_keys import KeyHashes
 from pyflinkcep.rules.rule_states import Kept, RuleStates
@@ -106,7 +107,9 @@ class RunningSequences:
             found[is_due] = run.held + run.in_time[handles[is_due] - run.size]
             return found
 
-        found = [match for runs in every for match in self._found(runs, own(runs.handles), ms)]
+        found = [
+            match for runs in every for match in self._found(run, runs, own(runs.handles), distinct)
+        ]
         return self._kept(machine.written(), own, distinct, ms), [*singles, *found]
 
     def _single(self, run: PageEvents, number: int) -> FoundByRule:
@@ -142,10 +145,13 @@ class RunningSequences:
                 rows, keys = own[which]
                 yield rows, np.full(len(rows), begin + step, np.int32), run.owner_of(rows), keys
 
-    def _found(self, runs: FoundRuns, rows: Ints, ms: Ints) -> Iterator[FoundByRule]:
+    def _found(
+        self, run: PageEvents, runs: FoundRuns, rows: Ints, distinct: Ints
+    ) -> Iterator[FoundByRule]:
         """Yield the matches of each rule."""
         if not len(runs.ends):
             return
+        ms = run.shared.ms
         bounds = [0, *(np.flatnonzero(np.diff(runs.rules)) + 1).tolist(), len(runs.rules)]
         for begin, end in pairwise(bounds):
             place = int(runs.rules[begin])
@@ -164,7 +170,12 @@ class RunningSequences:
                 np.tile(taking, size),
                 own,
             )
-            yield FoundByRule(self._rules.routed.rules[self._numbers[place]].rule.rule, found)
+            query = self._query(self._numbers[place])
+            keys = distinct[runs.keys[begin:end] % len(distinct)]
+            numbers = KeyHashes(run.shared.fields, query, None, run.field_hashes)
+            told = eql_keys(query, numbers, own[found.firsts], keys)
+            own_rule = self._rules.routed.rules[self._numbers[place]].rule.rule
+            yield FoundByRule(own_rule, found, keys=told)
 
     def _kept(
         self, written: KeyStates, own: Callable[[Ints], Ints], distinct: Ints, ms: Ints

@@ -16,6 +16,7 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.pattern_rules import WantingPattern, pattern_found, pattern_texts
 from pyflinkcep.rules.query_rules import (
+    Keys,
     Row,
     eql_found,
     eql_wants,
@@ -42,6 +43,7 @@ class FoundByRule:
     rule: Rule
     found: Found  # Handles are rows
     row: Row | None = None
+    keys: Keys | None = None  # Of matches whose events may be of several keys
 
 
 @attrs.frozen(eq=False)
@@ -75,7 +77,8 @@ class WantingRule:
                 found = pattern_found(definition, self.pattern, rule.key, events)
                 return FoundByRule(rule, found, row)
             if isinstance(definition, Eql):
-                return FoundByRule(rule, eql_found(definition, events, self.wants, narrowed), row)
+                found, keys = eql_found(definition, events, self.wants, narrowed)
+                return FoundByRule(rule, found, row, keys)
             if isinstance(definition, SigmaCorrelation):
                 return FoundByRule(rule, sigma_found(definition, events, self.wants), row)
             found, returned = query_found(definition, rule.key, events, self.wants)

@@ -100,7 +100,8 @@ def matches_of(
 def _found(query: Eql, events: EqlEvents, category: str) -> list[list[int | None]]:
     fields = events.fields
     trees = trees_of(query, fields, category)
-    return places_of(query, events, [np.flatnonzero(fields.holds(tree)) for tree in trees])
+    holding = [np.flatnonzero(fields.holds(tree)) for tree in trees]
+    return places_of(query, events, holding, KeyNumbers(fields, query))[0]
 
 
 def trees_of(query: Eql, fields: EventFields, category: str) -> list[Tree]:
@@ -111,35 +112,39 @@ def trees_of(query: Eql, fields: EventFields, category: str) -> list[Tree]:
 
 
 def places_of(
-    query: Eql, events: EqlEvents, holding: Sequence[Ints], narrowed: Narrowed | None = None
-) -> list[list[int | None]]:
-    """Return the matches of a query, given the events of each step and of ``until``, ascending."""
-    # Events are known by their places as given.
+    query: Eql, events: EqlEvents, holding: Sequence[Ints], numbers: KeyNumbers
+) -> tuple[list[list[int | None]], list[int]]:
+    """
+    Return the matches of a query, and the numbers of the keys of a sequence.
+
+    Given are the events of each step and of ``until``, ascending. They are known by their places.
+    """
     model = query.model
     found: list[list[int | None]]
+    keys: list[int] = []
     if model.is_sequence:
         rule = rule_of(model)
-        offers = _offers(query, events, holding, narrowed)
+        offers = _offers(query, events, holding, numbers)
         runs = latest_rules([rule]).process(events.times, offers, is_last=True)
         order = events.order.tolist()
         found = [
             rule.placed(order[handle] for handle in handles) for _, _, handles in runs.listed()
         ]
+        keys = runs.keys.tolist()
     else:
         (rows,) = holding
         own = rows[np.argsort(events.places[rows])]
         found = [[place] for place in own.tolist()]
     for pipe in model.pipes:
-        found = found[: pipe.count] if pipe.is_head else found[max(len(found) - pipe.count, 0) :]
-    return found
+        first = 0 if pipe.is_head else max(len(found) - pipe.count, 0)
+        taken = slice(first, first + pipe.count)
+        found, keys = found[taken], keys[taken]
+    return found, keys
 
 
-def _offers(
-    query: Eql, events: EqlEvents, holding: Sequence[Ints], narrowed: Narrowed | None
-) -> Offers:
+def _offers(query: Eql, events: EqlEvents, holding: Sequence[Ints], numbers: KeyNumbers) -> Offers:
     """Return which events satisfy which steps, with the numbers of their keys."""
     model = query.model
-    numbers = KeyNumbers(events.fields, query, narrowed)
     # Steps with repetitions written out have the events and keys of the one that is repeated.
     own = [numbers.of(step.keys, rows) for step, rows in zip(model.every, holding, strict=True)]
     which = bits_of(model)
@@ -152,7 +157,7 @@ def _offers(
 class KeyNumbers:
     """Numbers for keys: equal ones of different fields have one."""
 
-    def __init__(self, fields: EventFields, query: Eql, narrowed: Narrowed | None) -> None:
+    def __init__(self, fields: EventFields, query: Eql, narrowed: Narrowed | None = None) -> None:
         self._fields = fields
         self._known = fields.fields.of(query.text)
         self._narrowed = narrowed
@@ -171,11 +176,41 @@ class KeyNumbers:
 
     def of(self, keys: Sequence[Field], rows: Ints) -> tuple[Ints, Ints]:
         """Return some events and the numbers of their keys: one for each choice of values."""
+        rows, parts = self._chosen(keys, rows)
+        return rows, self._number(keys, parts, len(rows))
+
+    def have_several(self, keys: Sequence[Field]) -> bool:
+        """Whether an event may have several keys."""
+        return any(
+            key.path in paths and self._of(key.path).bounds is not None
+            for key, paths in zip(keys, self._paths, strict=True)
+        )
+
+    def values(self, keys: Sequence[Field], rows: Ints, numbers: Ints) -> list[dict[str, Any]]:
+        """Return the values of keys, each that of an event which has one of this number."""
+        own, parts = self._chosen(keys, np.unique(rows))
+        pairs = zip(own.tolist(), self._number(keys, parts, len(own)).tolist(), strict=True)
+        places = {pair: place for place, pair in enumerate(pairs)}
+        asked = zip(rows.tolist(), numbers.tolist(), strict=True)
+        chosen = np.asarray([places[pair] for pair in asked], np.int64)
+        columns: dict[str, list[Any]] = {}
+        for key, codes in zip(keys, parts, strict=True):
+            used, inverse = np.unique(codes[chosen], return_inverse=True)
+            known = self._values_at(key, used)
+            columns.setdefault(key.path, [known[at] for at in inverse.reshape(-1).tolist()])
+        return [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
+
+    def _chosen(self, keys: Sequence[Field], rows: Ints) -> tuple[Ints, list[Ints]]:
+        """Return some events for each choice of values, and the codes of the parts of the key."""
         parts: list[Ints] = []
         for position, key in enumerate(keys):
-            at, numbers = self._choices(position, key, rows)
-            rows, parts = rows[at], [*(part[at] for part in parts), numbers]
-        return rows, self._joined(parts, len(rows))
+            at, codes = self._choices(position, key, rows)
+            rows, parts = rows[at], [*(part[at] for part in parts), codes]
+        return rows, parts
+
+    def _number(self, keys: Sequence[Field], parts: Sequence[Ints], size: int) -> Ints:
+        pairs = enumerate(zip(keys, parts, strict=True))
+        return self._joined([self._numbers(at, key, codes) for at, (key, codes) in pairs], size)
 
     def _joined(self, parts: Sequence[Ints], size: int) -> Ints:
         """Return one number for the parts of each key."""
@@ -194,7 +229,7 @@ class KeyNumbers:
         return values
 
     def _choices(self, position: int, key: Field, rows: Ints) -> tuple[Ints, Ints]:
-        """Return places in some rows, ascending, and the numbers of the values there; 0 of none."""
+        """Return places in some rows, ascending, and the codes of the values there; -1 of none."""
         at, codes = np.arange(len(rows)), np.full(len(rows), -1)
         if key.path in self._paths[position]:
             values = self._of(key.path)
@@ -219,7 +254,7 @@ class KeyNumbers:
             own = list(map(narrowed.number_of, self._values_at(key, used)))
             is_own = np.asarray(own, np.int64)[inverse.reshape(-1)] == narrowed.numbers[rows[at]]
             at, codes = at[is_own], codes[is_own]
-        return at, self._numbers(position, key, codes)
+        return at, codes
 
     def _numbers(self, position: int, key: Field, codes: Ints) -> Ints:
         """Return the numbers of values by their codes in a field."""

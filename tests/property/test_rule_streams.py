@@ -24,6 +24,7 @@ SCHEMA = pa.schema(
         ("number", pa.int64()),
         ("k", pa.int64()),
         ("j", pa.string()),
+        ("ids", pa.list_(pa.string())),
     ]
 )
 DELAY = 4
@@ -35,7 +36,16 @@ def _runs_on_streams(definition: Pattern | SaseQuery | Eql | SigmaCorrelation) -
     return isinstance(definition, Pattern)
 
 
-RULES = st.lists(st.tuples(DEFINITIONS.filter(_runs_on_streams), st.sampled_from(KEYS)), max_size=8)
+BY_ARRAY = st.sampled_from(
+    [
+        Eql("sequence by ids [any where price > 1] [any where price < 4]"),
+        Eql("sequence by ?ids, k [any where true] with runs=2 until [any where price == 5]"),
+        Eql("sequence with maxspan=5s [any where true] by ids [any where true] by j"),
+    ]
+)
+RULES = st.lists(
+    st.tuples(DEFINITIONS.filter(_runs_on_streams) | BY_ARRAY, st.sampled_from(KEYS)), max_size=8
+)
 
 
 def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
@@ -55,7 +65,7 @@ def test_a_stream_finds_what_all_events_have(
     for number, (name, price, step, k, j) in enumerate(rows):
         time += step
         events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
-                       "k": k, "j": j})  # fmt: skip
+                       "k": k, "j": j, "ids": [j, name, j]})  # fmt: skip
     late = data.draw(st.lists(st.integers(0, DELAY), min_size=len(rows), max_size=len(rows)))
     places = sorted(range(len(rows)), key=lambda at: events[at]["t"] + late[at])
     arriving = [events[at] for at in places]

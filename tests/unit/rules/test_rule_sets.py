@@ -317,3 +317,32 @@ def test_an_error_names_its_rule(where: str) -> None:
         matchMany(rules, EVENTS, timestamp="at")
 
     assert raised.value.__notes__ == ["in rule 'bad'"]
+
+
+def test_keys_of_arrays() -> None:
+    """Sequences by an array are of one of its values each, by which their keys and ids differ."""
+    events = {
+        "at": [1, 2, 3, 4],
+        "ids": [["x", "y", "x"], ["z"], ["y", "x", None], ["y"]],
+        "n": [1, 1, 2, 2],
+    }
+    rules = {
+        "pairs": Eql("sequence by ids [any where n == 1] [any where n == 2]"),
+        "last": Eql("sequence by ids [any where n == 1] [any where n == 2] | tail 1"),
+        "both": Eql("sequence by n, ?ids [any where true] [any where true]"),
+    }
+    found = matchMany(rules, pa.table(events), timestamp="at")
+    whole = [{"rule": one.rule, "key": one.key} for one in found]
+    assert whole == [
+        {"rule": "pairs", "key": {"ids": "y"}},
+        {"rule": "pairs", "key": {"ids": "x"}},
+        {"rule": "last", "key": {"ids": "x"}},
+        {"rule": "both", "key": {"n": 2, "ids": "y"}},
+    ]
+    assert found[1].key == {"ids": "x"}
+    first, second, *_ = found
+    assert first.events == second.events
+    assert len({one.matchId for one in found}) == len(found)
+    rows = found.toArrow().to_pylist()
+    assert [row["matchId"] for row in rows] == [one.matchId for one in found]
+    assert [dict(row["key"]) for row in rows][-1] == {"n": "2", "ids": "y"}
