@@ -478,6 +478,23 @@ class RowSearch:
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """Return where the next match begins and ends; raise ArithmeticError for a condition."""
 
+    partition: int
+    """Of the partitions that are listed the one that is searched."""
+
+    def list(
+        self, ends: Buffer, places: Buffer, skip: int, targets: bytes, most: int
+    ) -> tuple[bytes, bytes, bytes, int]:
+        """
+        Find matches of partitions, from where four numbers for each say, which are changed.
+
+        Returns
+        -------
+        tuple of bytes and int
+            Of each match where it begins, its size, its number and its partition (int64); the
+            labels of its rows, and which are hidden; a negative number if there is no row to skip
+            to after the last one.
+        """
+
 def split(
     codes: Buffer, lists: Buffer, count: int, low: Buffer | None, high: Buffer | None
 ) -> list[bytes]:

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place
+from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
@@ -45,11 +45,15 @@ class StandardRows:
         rows: pa.Table,
         ends: Ints,
         compiled: Compiled,
-        places: Sequence[Place],
+        places: Ints,
         key_of: Callable[[int], Any],
         watermark: int | None = None,
     ) -> Iterator[OutputRows]:
-        """Match the rows of keys; yield matches with what is to be shown of them."""
+        """
+        Match the rows of keys; yield matches with what is to be shown of them.
+
+        The places of the search in the keys, rows of four numbers, are changed.
+        """
         evaluated: dict[str, Sequence[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:
@@ -65,13 +69,8 @@ class StandardRows:
         columns = _TableColumns(rows, self.conditions)
         partitions = Partitions(ends, columns, argument, self.times(rows), watermark)
         matching = Matching(self.plan, compiled, partitions)
-        number = 0
-        with naming_key(lambda: key_of(number)):
-            for number, place in enumerate(places):
-                yield from matching.partition(number, place)
-        rest = matching.rest()
-        if rest.rows:
-            yield rest
+        with naming_key(lambda: key_of(matching.number)):
+            yield from matching.run(places)
 
     def times(self, rows: pa.Table) -> Ints | None:
         """Return the times that WITHIN measures, epoch milliseconds; None without it."""
@@ -125,24 +124,24 @@ class RowMatches:
         self.names = plan.program.variables
         self._members = plan.subsets
         self._found = found
-        self._starts = np.array(found.starts, np.int64)
-        self._sizes = np.array(found.sizes, np.int64)
+        self._starts = found.starts
+        self._sizes = found.sizes
         self._begins = np.r_[0, np.cumsum(self._sizes)]
-        self._labels = np.frombuffer(found.labels, np.uint8).astype(np.int64)
+        self._labels = found.labels.astype(np.int64)
         # The rows of the matches.
         self.handles: Ints = np.arange(len(self._labels)) + np.repeat(
             self._starts - self._begins[:-1], self._sizes
         )
-        matches = np.array(found.matches, np.int64)
+        matches = found.matches
         self._matched = matches >= 0
         self._matches = np.maximum(matches, 0)
-        self._seen = np.array(found.seen, np.int64)
+        self._seen = found.seen
         self._stages: dict[tuple[str | None, bool], Seen] = {}
 
     @property
     def rows(self) -> pa.Array:
         """The row that each row of output shows."""
-        return pa.array(self._found.rows, pa.int64())
+        return pa.array(self._found.rows)
 
     @property
     def is_matched(self) -> pa.Array:
@@ -177,7 +176,7 @@ class RowMatches:
         is_inside = (at >= 0) & (at < self._sizes[matches])
         there = is_inside
         if not leaf.is_inside:
-            begins, stops = np.array(self._found.begins), np.array(self._found.stops)
+            begins, stops = self._found.begins, self._found.stops
             there = (handles >= begins[matches]) & (handles < stops[matches])
         labels = np.full(len(rows), -1)
         labels[is_inside] = self._labels[(self._begins[matches] + at)[is_inside]]

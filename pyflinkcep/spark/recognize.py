@@ -52,6 +52,7 @@ def matchRecognize(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
+    threads: int | None = None,
 ) -> OutputTable: ...
 @suggesting
 def matchRecognize(
@@ -66,6 +67,7 @@ def matchRecognize(
     maxAhead: timedelta | str | None = None,
     name: str | None = None,
     parallelTasks: int | None = None,
+    threads: int | None = None,
 ) -> CepDataFrame | OutputTable:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame, or to a table in memory.
@@ -81,6 +83,8 @@ def matchRecognize(
         See :meth:`CEP.sql`.
     args, maxAhead, name, parallelTasks
         See :meth:`CEP.sql`.
+    threads : int, at least 1, optional
+        Of a table in memory: see :func:`pyflinkcep.tables.matchRecognize`.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def matchRecognize(
     CepError
         If the clause is wrong or refused; the message names line and column.
     InvalidArgumentError
-        If a table in memory is given with a setting of jobs.
+        If a table in memory is given with a setting of jobs, or `threads` with a DataFrame.
 
     Examples
     --------
@@ -109,6 +113,11 @@ def matchRecognize(
         from pyflinkcep.spark.plan.settings import JobSettings
         from pyflinkcep.spark.statements import SqlOptions, run_clause
 
+        if threads is not None:
+            raise InvalidArgumentError(
+                f"threads={threads!r}, and a DataFrame of Spark, whose tasks have a core each",
+                "leave it out; parallelTasks says in how many tasks a stream is matched",
+            )
         prepare_sessions()
         settings = JobSettings(
             keyGroups,
@@ -131,7 +140,7 @@ def matchRecognize(
         )
     rows = cast("Table | Sequence[Mapping[str, Any]]", df)
     return recognize.matchRecognize(
-        rows, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args
+        rows, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args, threads
     )
 
 

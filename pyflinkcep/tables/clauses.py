@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import attrs
@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.rows.matching import OutputRows, Place
+from pyflinkcep.engines.rows.matching import PLACE, OutputRows
 from pyflinkcep.engines.rows.plan import (
+    Compiled,
     Defines,
     StandardClause,
     error_of,
@@ -26,7 +27,7 @@ from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
 from pyflinkcep.expressions.evaluator import RowTypes, part_value
 from pyflinkcep.expressions.numbers import Digits, averaged_sum, computed, summed
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.match_recognize.checks import check_time, within_time
@@ -41,7 +42,7 @@ from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, qu
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
 from pyflinkcep.matching.order import OrderColumns, order_by
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
-from pyflinkcep.matching.threads import usable_cores
+from pyflinkcep.matching.threads import cuts, results
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
@@ -213,7 +214,7 @@ def all_parts(measures: Mapping[str, Expression]) -> dict[Leaf, str]:
 
 
 def flink_output(
-    table: pa.Table, clause: Clause, names: Names, limit: PartialMatchLimit | None
+    table: pa.Table, clause: Clause, names: Names, limit: PartialMatchLimit | None, threads: int
 ) -> tuple[pa.Table, int]:
     """Return the output of a clause, and how many partial matches were dropped."""
     check_time(clause, names, partial(_time_type, table), is_stream=False)
@@ -231,7 +232,7 @@ def flink_output(
         raise names.error(clause.pattern_span, message, hint, kind) from raised
     except CepError as refused:
         raise read.placed(refused) from refused
-    found, _, dropped = matched.run(limit, usable_cores())
+    found, _, dropped = matched.run(limit, threads)
     matches = FoundMatches(found, lambda: match_times(found, matched.times))
     taken, places = _taken(
         matches, _RowsOfMatches(table, found.handles), read.measures, names, matched.times.type
@@ -306,7 +307,7 @@ _ARGUMENT = "__cep_argument"
 _TIME = "__cep_time"
 
 
-def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
+def standard_output(table: pa.Table, clause: Clause, names: Names, threads: int) -> pa.Table:
     """Return the output of a clause."""
     read = read_clause(clause, names)
     within = standard_window_ms(clause, names.source)
@@ -331,7 +332,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     if time is not None:
         conditions.columns[_TIME] = time[0]
     order = _order(table, clause)
-    matches = RowMatches(plan, _matched(rows, pa.table(conditions.columns), order))
+    matches = RowMatches(plan, _matched(rows, pa.table(conditions.columns), order, threads))
     handles = matches.handles
     if any(leaf.shift for leaf in plan.leaves):
         handles = np.arange(table.num_rows)
@@ -497,32 +498,55 @@ def _plain_time(table: pa.Table, by: Sequence[tuple[str, bool, bool | None]]) ->
     return times
 
 
-def _matched(rows: StandardRows, table: pa.Table, order: _Order) -> OutputRows:
+def _matched(rows: StandardRows, table: pa.Table, order: _Order, threads: int) -> OutputRows:
     """Return the matches, whose rows are those in order."""
-    compiled = rows.plan.compiled()
-    found = OutputRows()
-    for begin, ends in _portions(order.ends):
-        taken = order.rows[begin : int(ends[-1])]
-        own_ends = ends - begin
+    texts = (kind.type in (Type.TEXT, Type.DECIMAL) for kind in rows.plan.kinds.values())
+    if rows.plan.compiled().tables is None or any(texts):  # with these threads would take turns
+        threads = 1
+    begins = np.r_[0, order.ends][:-1]
+    at = np.searchsorted(order.ends, cuts(begins, len(order.rows), threads), "right").tolist()
+    shares = [_Share(rows, table, order, first, last) for first, last in pairwise(at)]
+    return OutputRows.concat(list(chain.from_iterable(results(shares, threads))))
 
-        def key_of(number: int, taken: Ints, ends: Ints) -> Any:
-            return order.key_of(int(taken[ends[number] - 1]))
 
-        keys = partial(key_of, taken=taken, ends=own_ends)
-        own = table.take(integers(taken)) if table.column_names else table
-        places = [Place() for _ in ends]
+@attrs.frozen(eq=False)
+class _Share:
+    """Some keys, which one thread matches."""
+
+    rows: StandardRows
+    table: pa.Table
+    order: _Order
+    first: int  # The first of them, and the one after the last
+    last: int
+
+    def run(self) -> list[OutputRows]:
+        """Return the matches, by places in the order of rows."""
+        compiled = self.rows.plan.compiled()
         try:
-            for some in rows.found(own, own_ends, compiled, places, keys):
-                found.extend(some, begin)
+            return [
+                some.after(begin)
+                for begin, ends in self._portions()
+                for some in self._found(begin, ends, compiled)
+            ]
         except CepRuntimeError as error:
             raise error.in_pattern("MATCH_RECOGNIZE") from error.__cause__
-    return found
 
+    def _found(self, begin: int, ends: Ints, compiled: Compiled) -> Iterator[OutputRows]:
+        """Yield the matches of some keys, by places from `begin` on."""
+        taken = self.order.rows[begin : int(ends[-1])]
 
-def _portions(ends: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield where portions of whole keys begin, and where the keys in them end."""
-    begin = first = 0
-    while first < len(ends):
-        last = max(int(np.searchsorted(ends, begin + _PORTION, "right")), first + 1)
-        yield begin, ends[first:last]
-        begin, first = int(ends[last - 1]), last
+        def key_of(number: int) -> Any:
+            return self.order.key_of(int(self.order.rows[ends[number] - 1]))
+
+        own = self.table.take(integers(taken)) if self.table.column_names else self.table
+        places = np.zeros((len(ends), PLACE), np.int64)
+        return self.rows.found(own, ends - begin, compiled, places, key_of)
+
+    def _portions(self) -> Iterator[tuple[int, Ints]]:
+        """Yield where portions of whole keys begin, and where the keys in them end."""
+        first, ends = self.first, self.order.ends[: self.last]
+        begin = int(ends[first - 1]) if first else 0
+        while first < self.last:
+            last = max(int(np.searchsorted(ends, begin + _PORTION, "right")), first + 1)
+            yield begin, ends[first:last]
+            begin, first = int(ends[last - 1]), last

@@ -22,6 +22,7 @@ from pyflinkcep.match_recognize.names import Names, spelled_alike, with_own_colu
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import with_parameters
 from pyflinkcep.match_recognize.tokens import Source, tokenize
+from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.matches import OutputTable
 from pyflinkcep.tables.rows import table_or_rest
@@ -35,6 +36,7 @@ def matchRecognize(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
+    threads: int | None = None,
 ) -> OutputTable:
     """
     Apply the clause MATCH_RECOGNIZE to a table in memory.
@@ -49,6 +51,9 @@ def matchRecognize(
         Spark's default (ANSI) mode; names are compared without regard to capitals.
     dialect, maxPartialMatches, onTooManyPartialMatches, args
         See :meth:`pyflinkcep.CEP.sql`.
+    threads : int, at least 1, optional
+        On how many cores partitions of large tables are matched at most, by default all that the
+        process may use. Conditions on texts or decimals, or without a program, keep to one.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def matchRecognize(
             'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
         )
     limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
-    text = with_parameters(clause, args)
+    text, count = with_parameters(clause, args), usable_cores(threads)
     if isinstance(events, str | os.PathLike):
         from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
 
@@ -84,9 +89,9 @@ def matchRecognize(
         stored = StoredEvents.of(events, None if "all" in text.lower() else text)
         if not stored.is_whole:
             with suppress(CepError):  # what is wrong is said of all columns
-                return _output(stored.needed, text, dialect, limit)
+                return _output(stored.needed, text, dialect, limit, count)
         events = stored.whole()
-    return _output(table_of(events), text, dialect, limit)
+    return _output(table_of(events), text, dialect, limit, count)
 
 
 def clause_limit(dialect: str, most: int | None, policy: str) -> PartialMatchLimit | None:
@@ -151,7 +156,7 @@ def _untyped(columns: Mapping[Any, list[Any]]) -> InvalidArgumentError:
 
 
 def _output(
-    table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None
+    table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None, threads: int
 ) -> OutputTable:
     from pyflinkcep.matching.columns import refuse_reserved
     from pyflinkcep.tables.clauses import flink_output, standard_output, with_computed
@@ -168,5 +173,5 @@ def _output(
     check_clause(clause, names, case_sensitive=False)
     clause = with_own_columns(clause, names)
     if is_standard:
-        return OutputTable(standard_output(table, clause, names))
-    return OutputTable(*flink_output(table, clause, names, limit))
+        return OutputTable(standard_output(table, clause, names, threads))
+    return OutputTable(*flink_output(table, clause, names, limit, threads))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -22,37 +23,21 @@ if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
 _MOST_PLACES = 1 << 62
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-@attrs.frozen(eq=False)
-class Match:
-    """A match."""
-
-    start: int  # Its first row; for an empty match, the row where it was found
-    labels: bytes  # The variable number of each of its rows
-    hidden: bytes  # 1 for each of its rows that is left out of the output, otherwise 0
-    number: int  # Its number in the partition, from 1
-
-    @property
-    def end(self) -> int:
-        """The row after its last one."""
-        return self.start + len(self.labels)
+PLACE = 4
+"""
+How many numbers the place of the search in a partition has: the first row at which the next match
+may begin; how many matches are found; the row before which every row is in a found match, or in
+none; and how many rows of the partition came before the first one present, from which rows count.
+"""
 
 
-@attrs.define(eq=False)
-class Place:
-    """The progress of the search in a partition; rows are counted from the first one present."""
-
-    start: int = 0  # The first row at which the next match may begin
-    number: int = 0  # The number of matches found
-    settled: int = 0  # The row before which every row is in a found match, or in none
-    before: int = 0  # How many rows of the partition came before the first one present
-
-    def forget(self, rows: int) -> None:
-        """Count rows from a later row on."""
-        self.start -= rows
-        self.settled -= rows
-        self.before += rows
+def forget(places: Ints, rows: Ints) -> None:
+    """Let the rows of each partition count from a later one."""
+    places[:, [0, 2]] -= rows[:, None]
+    places[:, 3] += rows
 
 
 def out_of_memory() -> OutOfMemoryError:
@@ -63,7 +48,9 @@ def out_of_memory() -> OutOfMemoryError:
     )
 
 
-_MOST_ROWS = 8192
+_MOST_ROWS = 1 << 16
+_SKIPS = (SkipTo.NEXT_ROW, SkipTo.PAST_LAST_ROW, SkipTo.FIRST, SkipTo.LAST)
+"""In the order of ``search_object.c``."""
 
 
 @attrs.frozen(eq=False)
@@ -72,35 +59,37 @@ class OutputRows:
 
     # For each match its first row, how many rows it has, its number in its partition, and where
     # that partition begins and ends.
-    starts: list[int] = attrs.field(factory=list)
-    sizes: list[int] = attrs.field(factory=list)
-    numbers: list[int] = attrs.field(factory=list)
-    begins: list[int] = attrs.field(factory=list)
-    stops: list[int] = attrs.field(factory=list)
-    labels: bytearray = attrs.field(factory=bytearray)  # The variable number of each of their rows
+    starts: Ints
+    sizes: Ints
+    numbers: Ints
+    begins: Ints
+    stops: Ints
+    labels: Ints  # The variable number of each of their rows
     # For each row of output the row that it shows; its match, -1 for none; and how many of the
     # match's rows it sees.
-    rows: list[int] = attrs.field(factory=list)
-    matches: list[int] = attrs.field(factory=list)
-    seen: list[int] = attrs.field(factory=list)
+    rows: Ints
+    matches: Ints
+    seen: Ints
 
-    def extend(self, other: OutputRows, before: int) -> None:
-        """Add others, which are of rows that come after some number of rows."""
-        count = len(self.starts)
-        for name in ("starts", "begins", "stops", "rows"):
-            getattr(self, name).extend([row + before for row in getattr(other, name)])
-        for name in ("sizes", "numbers", "labels", "seen"):
-            getattr(self, name).extend(getattr(other, name))
-        self.matches.extend([-1 if match < 0 else match + count for match in other.matches])
+    @classmethod
+    def concat(cls, parts: Sequence[OutputRows]) -> OutputRows:
+        """Join the matches of several."""
+        before = np.cumsum([0, *(len(part.starts) for part in parts)])
+        columns = {
+            name: [np.zeros(0, np.int64), *(getattr(part, name) for part in parts)]
+            for name in ("starts", "sizes", "numbers", "begins", "stops", "labels", "rows", "seen")
+        }
+        matches = [
+            np.where(part.matches < 0, -1, part.matches + count)
+            for part, count in zip(parts, before.tolist(), strict=False)
+        ]
+        joined = {name: np.concatenate(own) for name, own in columns.items()}
+        return cls(**joined, matches=np.concatenate([np.zeros(0, np.int64), *matches]))
 
-
-def _shown(match: Match, rows: Rows) -> list[int]:
-    """Return the rows of a match to show, counted from its first row; -1 for an empty match."""
-    if not match.labels:
-        return [] if rows is Rows.OMIT_EMPTY else [-1]
-    if rows is Rows.ONE:
-        return [len(match.labels) - 1]
-    return [at for at, hidden in enumerate(match.hidden) if not hidden]
+    def after(self, rows: int) -> OutputRows:
+        """Return the same of rows that come after some number of rows."""
+        own = {n: getattr(self, n) + rows for n in ("starts", "begins", "stops", "rows")}
+        return attrs.evolve(self, **own)
 
 
 @attrs.frozen(eq=False)
@@ -138,13 +127,10 @@ class Matching:
     """
 
     def __init__(self, plan: StandardPlan, compiled: Compiled, partitions: Partitions) -> None:
-        self._ends = [0, *partitions.ends.tolist()]
+        self._ends = np.ascontiguousarray(partitions.ends, np.int64)
         self._skip, self._rows = plan.skip, plan.rows
-        self._target: frozenset[int] | None = None
-        if plan.skip.variable is not None:
-            names = plan.subsets.get(plan.skip.variable, (plan.skip.variable,))
-            self._target = frozenset(map(plan.program.variables.index, names))
-        self._out = OutputRows()
+        names = plan.subsets.get(plan.skip.variable or "", (plan.skip.variable,))
+        self._targets = bytes(name in names for name in plan.program.variables)
         self._search: CompiledSearch | PlainSearch | None = None
         try:
             if compiled.tables is not None:
@@ -153,90 +139,111 @@ class Matching:
         except MemoryError as cause:
             raise out_of_memory() from cause
 
-    def partition(self, number: int, place: Place) -> Iterator[OutputRows]:
-        """Match a partition, up to where future rows decide."""
-        part = range(self._ends[number], self._ends[number + 1])
-        for match in self._matches(part, place):
-            self._add(match, part, place)
-            if len(self._out.rows) >= _MOST_ROWS:
-                yield self.rest()
-        if self._rows is Rows.WITH_UNMATCHED and place.settled < place.start:
-            self._add_unmatched(part.start + place.settled, part.start + place.start)
-        place.settled = max(place.settled, place.start)
+    @property
+    def number(self) -> int:
+        """The number of the partition that is searched."""
+        return 0 if self._search is None else self._search.partition
 
-    def rest(self) -> OutputRows:
-        """Return the output that was collected."""
-        out, self._out = self._out, OutputRows()
-        return out
-
-    def _matches(self, part: range, place: Place) -> Iterator[Match]:
-        search = self._search
+    def run(self, places: Ints) -> Iterator[OutputRows]:
+        """Match all partitions, up to where future rows decide; change the places in them."""
+        search, done, skip = self._search, 0, _SKIPS.index(self._skip.to)
         assert search is not None
-        try:
-            search.turn_to(part.start, part.stop, place.before == 0)
-            while True:
-                found = search.find(part.start + place.start, place.number + 1)
-                if found is None:
-                    place.start = len(part)
-                    return
-                start, end = found
-                place.start = start - part.start
-                if end == OPEN:
-                    return
-                place.number += 1
-                taken = slice(end - start)
-                labels, hidden = bytes(search.labels[taken]), bytes(search.hidden[taken])
-                match = Match(start, labels, hidden, place.number)
-                yield match
-                place.start = self._next_start(match) - part.start
-        except MemoryError as cause:
-            raise out_of_memory() from cause
+        while done < len(self._ends):
+            try:
+                *found, next_ = search.list(self._ends, places, skip, self._targets, _MOST_ROWS)
+            except MemoryError as cause:
+                raise out_of_memory() from cause
+            if next_ < 0:
+                raise self._skip_error(is_first=next_ == OPEN)
+            matches, labels, hidden = map(np.frombuffer, found, (np.int64, np.uint8, np.uint8))
+            output = self._output(matches.reshape(-1, 4).T, labels, hidden, places, done)
+            done = search.partition
+            if len(output.rows):
+                yield output
 
-    def _next_start(self, match: Match) -> int:
-        if not match.labels or self._skip.to is SkipTo.NEXT_ROW:
-            return match.start + 1
-        if self._target is None:
-            return match.end
-        rows = [match.start + at for at, label in enumerate(match.labels) if label in self._target]
-        if not rows:
-            raise SkipError(
-                "AFTER MATCH SKIP failed: pattern variable is not present in match",
-                "skip to a variable that every match has, or TO NEXT ROW",
-                stage=self._skip.variable,
-            )
-        row = rows[0] if self._skip.to is SkipTo.FIRST else rows[-1]
-        if row == match.start:
-            raise SkipError(
-                "AFTER MATCH SKIP failed: cannot skip to first row of match",
-                "skip TO NEXT ROW: this would find the same match again",
-                stage=self._skip.variable,
-            )
-        return row
+    def _skip_error(self, is_first: bool) -> SkipError:
+        if is_first:
+            message = "cannot skip to first row of match"
+            hint = "skip TO NEXT ROW: this would find the same match again"
+        else:
+            message = "pattern variable is not present in match"
+            hint = "skip to a variable that every match has, or TO NEXT ROW"
+        return SkipError(f"AFTER MATCH SKIP failed: {message}", hint, stage=self._skip.variable)
 
-    def _add(self, match: Match, part: range, place: Place) -> None:
-        """Add the rows of a match, and the unmatched ones before it."""
-        settled = part.start + place.settled
-        if self._rows is Rows.WITH_UNMATCHED and settled < match.start:
-            self._add_unmatched(settled, match.start)
-        settled = max(settled, match.end if match.labels else match.start + 1)
-        place.settled = settled - part.start
-        shown = _shown(match, self._rows)
-        if shown:
-            out = self._out
-            out.rows.extend([match.start + max(at, 0) for at in shown])
-            out.matches.extend([len(out.starts)] * len(shown))
-            out.seen.extend([at + 1 for at in shown])
-            out.starts.append(match.start)
-            out.sizes.append(len(match.labels))
-            out.numbers.append(match.number)
-            out.begins.append(part.start)
-            out.stops.append(part.stop)
-            out.labels.extend(match.labels)
+    def _output(
+        self, matches: Ints, labels: Ints, hidden: Ints, places: Ints, done: int
+    ) -> OutputRows:
+        """Return the output of some matches; partitions from `done` on are new, or go on."""
+        starts, sizes, numbers, parts = matches
+        match_of, at = self._shown(sizes, hidden)
+        is_shown = np.bincount(match_of, minlength=len(starts)) > 0
+        rows, seen = starts[match_of] + np.maximum(at, 0), at + 1
+        shown_as = (np.cumsum(is_shown) - 1)[match_of]
+        unmatched, before = self._unmatched(starts, sizes, parts, places, done)
+        if len(unmatched):
+            order = np.argsort(np.r_[before, 2 * match_of + 1], kind="stable")
+            nothing = np.zeros(len(unmatched), np.int64)
+            rows, seen = np.r_[unmatched, rows][order], np.r_[nothing, seen][order]
+            shown_as = np.r_[nothing - 1, shown_as][order]
+        ends = self._ends
+        return OutputRows(
+            starts[is_shown],
+            sizes[is_shown],
+            numbers[is_shown],
+            np.r_[0, ends][parts[is_shown]],
+            ends[parts[is_shown]],
+            labels[np.repeat(is_shown, sizes)],
+            rows,
+            shown_as,
+            seen,
+        )
 
-    def _add_unmatched(self, start: int, end: int) -> None:
-        self._out.rows.extend(range(start, end))
-        self._out.matches.extend([-1] * (end - start))
-        self._out.seen.extend([0] * (end - start))
+    def _shown(self, sizes: Ints, hidden: Ints) -> tuple[Ints, Ints]:
+        """Return the rows to show: their matches, and their places in these; -1 for empty ones."""
+        if self._rows is Rows.ONE:
+            return np.arange(len(sizes)), sizes - 1
+        begins = np.cumsum(sizes) - sizes
+        shown = np.flatnonzero(hidden == 0)
+        match_of = np.repeat(np.arange(len(sizes)), sizes)[shown]
+        at = shown - begins[match_of]
+        if self._rows is Rows.OMIT_EMPTY:
+            return match_of, at
+        empty = np.flatnonzero(sizes == 0)
+        match_of = np.r_[match_of, empty]
+        order = np.argsort(match_of, kind="stable")
+        return match_of[order], np.r_[at, np.full(len(empty), -1)][order]
+
+    def _unmatched(
+        self, starts: Ints, sizes: Ints, parts: Ints, places: Ints, done: int
+    ) -> tuple[Ints, Ints]:
+        """
+        Return rows without a match, and where they are shown: before a match if even.
+
+        What is settled then is noted in the places.
+        """
+        begins = np.r_[0, self._ends][:-1]
+        settled = places[:, 2] + begins
+        ends = np.maximum.accumulate(starts + np.maximum(sizes, 1))
+        since = np.maximum(np.r_[-1, ends[:-1]][: len(ends)], settled[parts])
+        np.maximum.at(settled, parts, ends)
+        own = np.arange(done, self.number)  # the partitions that are finished
+        tails = np.maximum(places[own, 0] + begins[own], settled[own])
+        before = settled[own]
+        settled[own] = tails
+        places[:, 2] = settled - begins
+        nothing = np.zeros(0, np.int64)
+        if self._rows is not Rows.WITH_UNMATCHED:
+            return nothing, nothing
+        rows = [*_ranges(before, tails), *_ranges(since, starts)]
+        where = [*(2 * np.searchsorted(parts, own, "right")), *(2 * np.arange(len(starts)))]
+        counts = [len(some) for some in rows]
+        return np.concatenate([nothing, *rows]), np.repeat(np.asarray(where, np.int64), counts)
+
+
+def _ranges(begins: Ints, ends: Ints) -> Iterator[Ints]:
+    """Yield the numbers from one to another."""
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        yield np.arange(begin, end)
 
 
 @attrs.frozen(eq=False)
@@ -254,12 +261,27 @@ class CompiledSearch:
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """Find the first match of the partition that begins at a row or later."""
-        try:
+        with self._naming_failures():
             found: tuple[int, int] | None = self._search.find(start, number)
+        return found
+
+    @contextmanager
+    def _naming_failures(self) -> Iterator[None]:
+        try:
+            yield
         except ArithmeticError as cause:
             message = OVERFLOW if isinstance(cause, OverflowError) else BY_ZERO
             raise self._failed(self._search.asked, message) from cause
-        return found
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition that is searched by :meth:`list`."""
+        return self._search.partition
+
+    def list(self, *asked: Any) -> tuple[bytes, bytes, bytes, int]:
+        """Find some matches of partitions, from the places in them; see ``search_object.c``."""
+        with self._naming_failures():
+            return self._search.list(*asked)
 
 
 def _compiled_search(

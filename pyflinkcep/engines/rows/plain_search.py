@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyflinkcep.engines.rows.program import Op, Program
 from pyflinkcep.engines.rows.values import UNKNOWN, Known, RowConditions
@@ -18,6 +19,8 @@ MOST_BYTES = 1 << 28
 
 OPEN = -1
 """Stands for the end of a match: future rows decide."""
+
+_NO_ROW = -2
 
 
 class Configuration(NamedTuple):
@@ -91,6 +94,19 @@ class _FailedStates:
         return place in self._places
 
 
+def _next_start(start: int, labels: bytearray, skip: int, targets: bytes) -> int:
+    """Return where to look on after a match, as ``next_start`` in ``search_object.c``."""
+    if not labels or skip == 0:
+        return start + 1
+    if skip == 1:
+        return start + len(labels)
+    rows = [at for at, label in enumerate(labels) if targets[label]]
+    at = (rows[0] if skip == 2 else rows[-1]) if rows else None
+    if at is None:
+        return _NO_ROW
+    return start + at if at else OPEN
+
+
 class PlainSearch:
     """The machine, on the rows of concatenated partitions."""
 
@@ -115,6 +131,7 @@ class PlainSearch:
         self._failed = self._failures(program, longest)
         self._answers = [conditions.answers(v) for v in range(len(program.variables))]
         self._part, self._first_row = range(0), 0
+        self.partition, self._is_turned = 0, False  # of those that are listed
         self._start = self._limit = 0
         self._stack: list[tuple[bool, Configuration]] = []
         self._steps = {
@@ -152,6 +169,34 @@ class PlainSearch:
             if end is not None:
                 return row, end
         return None
+
+    def list(
+        self, ends: Any, places: Any, skip: int, targets: bytes, most: int
+    ) -> tuple[bytes, bytes, bytes, int]:
+        """Find some matches of partitions, as the compiled search does."""
+        found, labels, hidden = array("q"), bytearray(), bytearray()
+        next_ = 0
+        while self.partition < len(ends) and len(labels) + len(found) // 4 < most and next_ >= 0:
+            number, place = self.partition, places[self.partition]
+            begin, end = (int(ends[number - 1]) if number else 0), int(ends[number])
+            if not self._is_turned:
+                self.turn_to(begin, end, place[3] == 0)
+                self._is_turned = True
+            match = self.find(begin + int(place[0]), int(place[1]) + 1)
+            if match is None or match[1] == OPEN:
+                place[0] = (end if match is None else match[0]) - begin
+                self.partition, self._is_turned = number + 1, False
+                continue
+            start, last = match
+            own = slice(last - start)
+            place[1] += 1
+            found.extend((start, last - start, int(place[1]), number))
+            labels += self.labels[own]
+            hidden += self.hidden[own]
+            next_ = _next_start(start, self.labels[own], skip, targets)
+            if next_ >= 0:
+                place[0] = next_ - begin
+        return found.tobytes(), bytes(labels), bytes(hidden), next_
 
     def _preferred(self, start: int) -> int | None:
         """Return where the preferred match from a row ends, :data:`OPEN` if that is undecided."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import attrs
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
-from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.engines.rows.matching import PLACE, forget
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import KeyText, Layout
@@ -42,7 +42,7 @@ class StandardTask:
         else:
             tables = whole_keys(batches, self.order)
         for rows, ends in tables:
-            places = [Place() for _ in ends]
+            places = np.zeros((len(ends), PLACE), np.int64)
             key_of = partial(self._key, rows, ends)
             found = self.rows.found(rows, ends, compiled, places, key_of)
             with errors_in(self.layout.pattern):
@@ -68,10 +68,10 @@ class ClausePages(EventPages):
     """Finds the decided output of keys' rows."""
 
     # A key's state is the rows from the first that may begin a match, those before it that PREV may
-    # read, and the fields of a `Place`. The search restarts at that row with each portion of rows.
+    # read, and the place of the search. The search restarts at that row with each portion of rows.
     # The keys of a page are searched together.
 
-    what, version, width = "MATCH_RECOGNIZE", 1, 4
+    what, version, width = "MATCH_RECOGNIZE", 1, PLACE
 
     def __init__(self, rows: StandardRows) -> None:
         super().__init__()
@@ -86,27 +86,24 @@ class ClausePages(EventPages):
     def matched(self, keys: KeyEvents) -> KeptEvents:
         """Collect the output that the rows decide; return what to keep."""
         plan, ends = self._rows.plan, keys.bounds[1:]
-        places = [Place(*fields) for fields in keys.numbers.tolist()]
+        numbers = np.array(keys.numbers, np.int64).reshape(-1, PLACE)
         rows = self._store.take(keys.handles).combine_chunks()
         until = None if keys.watermark == MAX_WATERMARK else keys.watermark
-        found = self._rows.found(rows, ends, self._compiled, places, keys.key_of, until)
+        found = self._rows.found(rows, ends, self._compiled, numbers, keys.key_of, until)
         self._made += [pa.Table.from_batches([batch]) for batch in self._rows.batches(rows, found)]
-        deadlines = self._deadlines(rows, keys.bounds, places)
-        forgotten = [max(place.start - plan.looks_back, 0) for place in places]
-        for place, count in zip(places, forgotten, strict=True):
-            place.forget(count)
-        since = keys.bounds[:-1] + np.asarray(forgotten, np.int64)
-        fields = [(place.start, place.number, place.settled, place.before) for place in places]
-        numbers = np.asarray(fields, np.int64).reshape(-1, self.width)
+        deadlines = self._deadlines(rows, keys.bounds, numbers[:, 0])
+        forgotten = np.maximum(numbers[:, 0] - plan.looks_back, 0)
+        forget(numbers, forgotten)
+        since = keys.bounds[:-1] + forgotten
         goes_on = since < ends
         if plan.counts_rows:
             goes_on |= numbers[:, 3] != 0
         return KeptEvents(goes_on, since, deadlines, numbers)
 
-    def _deadlines(self, rows: pa.Table, bounds: Ints, places: Sequence[Place]) -> Ints:
+    def _deadlines(self, rows: pa.Table, bounds: Ints, starts: Ints) -> Ints:
         """Return for each key when time alone decides more of its output."""
-        begins = bounds[:-1] + np.asarray([place.start for place in places], np.int64)
-        deadlines = np.full(len(places), AT_THE_END)
+        begins = bounds[:-1] + starts
+        deadlines = np.full(len(starts), AT_THE_END)
         waiting = begins < bounds[1:]
         times = self._rows.times(rows)
         if times is not None:

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.rows.matching import Matching, Partitions, Place
+from pyflinkcep.engines.rows.matching import PLACE, Matching, Partitions, forget
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
 from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.expressions.evaluator import event_function
@@ -146,26 +146,27 @@ def _run(
         taken = {*read.measure_arguments(), *read.arguments_of(leaves)}
         measured = {sql: [computed(sql, row) for row in named] for sql in taken}
         times = [row[order[0][0]] for row in part] if within else None
-        come = Place()
+        come = np.zeros((1, PLACE), np.int64)
         for end in portions(len(part)):
-            there = slice(come.before, end)
+            before = int(come[0, 3])
+            there = slice(before, end)
             known = {sql: column[there] for sql, column in values.items()}
             arguments = {sql: column[there] for sql, column in measured.items()}
             matching = Matching(
                 plan,
                 compiled,
                 Partitions(
-                    np.array([end - come.before]),
+                    np.array([end - before]),
                     ListColumns(known, kinds),
                     arguments.__getitem__,
                     np.array(times[there], np.int64) if times else None,
                     None if end == len(part) else times[end - 1] if times else 0,
                 ),
             )
-            for found in [*matching.partition(0, come), matching.rest()]:
+            for found in matching.run(come):
                 matches = RowMatches(plan, found)
                 out += _shown(read, matches, arguments, part[there], first, rest)
-            come.forget(max(come.start - plan.looks_back, 0))
+            forget(come, np.maximum(come[:, 0] - plan.looks_back, 0))
     return header, out
 
 

@@ -21,13 +21,14 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize, matchSase
 from pyflinkcep.errors import (
+    CepError,
     ConditionError,
     InvalidArgumentError,
     NotSupportedError,
     StateLimitError,
 )
 from pyflinkcep.matching import threads
-from pyflinkcep.tables import clauses, column_match, placing
+from pyflinkcep.tables import column_match, placing
 from pyflinkcep.tables.column_match import ColumnMatch
 from tests.kernel_harness import needs_kernel
 
@@ -111,7 +112,7 @@ def test_the_error_is_that_of_the_first_key() -> None:
     assert limited.value.key == "0"
 
 
-def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clauses_with_flinks_meaning_use_them_too() -> None:
     """A clause has the same rows, in the same order."""
     clause = (
         "PARTITION BY key ORDER BY at MEASURES A.x AS x, LAST(B.n) AS n ONE ROW PER MATCH "
@@ -119,12 +120,55 @@ def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatc
     )
     times = pa.array(np.arange(400) * 1000, pa.timestamp("us"))
     table = events(5, 400, 30).set_column(1, "at", times)
-    found = []
-    for count in (1, 4):
-        monkeypatch.setattr(clauses, "usable_cores", lambda count=count: count)
-        found.append(matchRecognize(table, clause).toArrow())
+    found = [matchRecognize(table, clause, threads=count).toArrow() for count in (1, 4)]
     assert found[0].num_rows > 10
     assert found[0].equals(found[1])
+
+
+_CLAUSES = [
+    "{rows} {skip} PATTERN (A B* C?) DEFINE A AS kind = 'a', B AS x > PREV(x), C AS n > 4",
+    "{rows} {skip} PATTERN (A+? B | C* B) DEFINE A AS n < AVG(A.n) + 2, B AS x > 0.3, C AS n > 2",
+    "{rows} {skip} PATTERN (A B*) DEFINE A AS n >= 0, B AS x > A.x AND word > 'm'",
+    "{rows} {skip} PATTERN (A*) DEFINE A AS x > 0.7",
+    "{rows} {skip} PATTERN ({{- A -}} B C+) DEFINE B AS SUM(C.n) IS NULL, C AS COUNT(C.n) < 4",
+    "{rows} {skip} PATTERN (A B) DEFINE A AS n > 0, B AS 1 / (n - 5) > 100",
+]
+
+
+@pytest.mark.parametrize("text", _CLAUSES)
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW", "TO LAST B", "TO FIRST B"])
+@pytest.mark.parametrize("keys", [1, 40])
+def test_clauses_with_the_standards_meaning_have_the_rows_of_one_thread(
+    text: str, skip: str, keys: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows and errors, whatever is shown, on a file too, and those of the plain path."""
+    table = events(len(text), 400, keys)
+    table = table.append_column("word", table.column("kind"))
+    path = tmp_path / "events.parquet"
+    pq.write_table(table, path)
+
+    def answer(given: Any, rows: str, count: int) -> Any:
+        own = text.format(rows=rows, skip=f"AFTER MATCH SKIP {skip}")
+        clause = (
+            f"PARTITION BY key ORDER BY at, x MEASURES LAST(x) AS y, COUNT(*) AS c, "
+            f"MATCH_NUMBER() AS m {own}"
+        )
+        try:
+            return matchRecognize(given, clause, "standard", threads=count).toArrow().to_pylist()
+        except CepError as error:
+            return type(error), f"{error}", error.__dict__.get("key")
+
+    for rows in (
+        "ONE ROW PER MATCH",
+        "ALL ROWS PER MATCH",
+        "ALL ROWS PER MATCH OMIT EMPTY MATCHES",
+        "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
+    ):
+        one = answer(table, rows, 1)
+        assert answer(table, rows, 2) == answer(path, rows, 3) == one
+        with monkeypatch.context() as plain:
+            plain.setenv("PYFLINKCEP_KERNEL", "0")
+            assert answer(table, rows, 2) == one
 
 
 QUERIES = [

@@ -49,6 +49,7 @@ static int remember(RowSearch *search, int64_t place) {
 /* --- instructions */
 
 static int raised(ProgramAnswer answer) {
+    lock_take();
     if (answer == PROGRAM_OVERFLOW) PyErr_SetNone(PyExc_OverflowError);
     if (answer == PROGRAM_DIVIDED_BY_ZERO) PyErr_SetNone(PyExc_ZeroDivisionError);
     return -1;

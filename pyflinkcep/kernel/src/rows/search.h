@@ -79,6 +79,8 @@ typedef struct {
     Py_ssize_t depth, room;
     Attempt way;
     int asked; /* the variable whose condition was evaluated last */
+    Py_ssize_t partition; /* of those that are listed, the one that is searched */
+    bool is_turned; /* whether its rows are selected */
 } RowSearch;
 
 /* Select the rows of a partition. */

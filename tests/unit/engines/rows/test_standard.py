@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.rows.matching import Matching, Partitions, Place
+from pyflinkcep.engines.rows.matching import PLACE, Matching, Partitions
 from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.evaluator import RowTypes
@@ -321,11 +321,11 @@ def test_differences_of_times_are_of_the_local_clock() -> None:
     hour = 3_600_000_000
     times = {"ts": [hour * n for n in (1, 2, 3)], _NTZ: [hour * n for n in (1, 3, 4)]}
     rows = Partitions(np.array([3]), ListColumns(times, plan.kinds), times.__getitem__)
-    matching, place = Matching(plan, plan.compiled(), rows), Place()
+    matching = Matching(plan, plan.compiled(), rows)
 
     assert plan.kinds == {"ts": Kind.TIMESTAMP, _NTZ: Kind.TIMESTAMP_NTZ}
-    assert [*matching.partition(0, place)] == []
-    assert matching.rest().rows == [1]
+    (found,) = matching.run(np.zeros((1, PLACE), np.int64))
+    assert found.rows.tolist() == [1]
 
 
 def test_an_aggregate_is_not_one_rows_time() -> None:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
-from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.engines.rows.matching import PLACE
 from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.functions import RuntimeContext
@@ -149,7 +149,11 @@ class Bucket:
         ends = np.cumsum([len(rows_of_key) for rows_of_key in own], dtype=np.int64)
         rows, output = self.table([row for own_rows in own for row in own_rows]), self.matching.rows
         matches = output.found(
-            rows, ends, output.plan.compiled(), [Place() for _ in keys], keys.__getitem__
+            rows,
+            ends,
+            output.plan.compiled(),
+            np.zeros((len(keys), PLACE), np.int64),
+            keys.__getitem__,
         )
         for batch in output.batches(rows, matches):
             found.update(zip(*batch.to_pydict().values(), strict=True))
