@@ -180,7 +180,7 @@ class RuleSets:
         with PeakMemory() as memory:
             begin, cpu = time.perf_counter(), _cpu()
             texts = [json.loads(line)["yaml"] for line in lines]
-            rules = sigmaRules(texts, logsources="ignore")
+            rules = sigmaRules(texts, logsources="ignore", missing="null")
             read = time.perf_counter() - begin
             times = F.sum(F.unix_millis("event.ts"))
             row = CEP.sigma(events, rules).agg(F.count(F.lit(1)), times).collect()[0]
