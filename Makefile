@@ -52,7 +52,7 @@ matrix: ## run a small suite on each PySpark with each Python found; writes docs
 sail: ## run the tests of bounded jobs, and all recorded answers, on Sail in an environment of its own
 	$(PYTHON) -m tests.sail
 
-sinks: ## kill writers of PostgreSQL, Delta, Kafka and files, and run a declarative pipeline
+sinks: ## kill writers of PostgreSQL, Delta, Kafka and files, and jobs whose rules change, and run a declarative pipeline
 	$(PYTHON) -m tests.sinks
 
 docs/architecture.svg: docs/architecture.dot
