@@ -93,8 +93,9 @@ class CompiledRule:
 
 
 @lru_cache(maxsize=_MOST_RULES)
-def compiled(basis: RuleBasis, document: str) -> CompiledRule:
+def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> CompiledRule:
     """Return the rule of a document; raise CepError if a stream like this cannot run it."""
+    # `sent_by` is how its events have been sent, which its state and the queue depend on.
     rule = rule_of(Part(json.loads(document)), registry_of(None))
     probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
     routed = RoutedRules.of([rule], probe, basis.zone)
@@ -106,7 +107,7 @@ def compiled(basis: RuleBasis, document: str) -> CompiledRule:
                     f"{text!r} can fail on some value, or only Spark computes it",
                     "write a condition that cannot fail, such as try_divide for /",
                 )
-    route, position = _way(rule, probe, basis.routes)
+    route, position = _way(rule, probe, basis.routes, sent_by)
     stream = StreamRules.of(attrs.evolve(routed, routes=basis.routes[route : route + 1]), probe)
     wanting = routed.rules[0].rule
     wants = wanting.wants
@@ -120,9 +121,17 @@ def compiled(basis: RuleBasis, document: str) -> CompiledRule:
         finishes,
         route,
         position,
-        stream.over_stages.get(0),
+        _never_failing(stream.over_stages.get(0)),
         int(stream.codes[0]),
     )
+
+
+def _never_failing(sql: StageSql | None) -> StageSql | None:
+    """Return SQL over stages in which division by zero is NULL."""
+    # What fails would fail again when the micro-batch is repeated, before the rule can be paused.
+    if sql is None:
+        return None
+    return attrs.evolve(sql, expressions=attrs.evolve(sql.expressions, ansi=False))
 
 
 def _begins(rule: WantingRule) -> frozenset[int]:
@@ -134,23 +143,28 @@ def _begins(rule: WantingRule) -> frozenset[int]:
     return frozenset(place for place, bit in enumerate(rule.wants.bits) if bit in bits)
 
 
-def checked(basis: RuleBasis, change: RuleChange) -> int | None:
-    """Return how long a rule goes on when it ends; see `Check`."""
-    return compiled(basis, document_of(change)).finishes
+def checked(basis: RuleBasis, change: RuleChange) -> tuple[int | None, Fields]:
+    """Return how long a rule goes on when it ends, and its route; see `Check`."""
+    rule = compiled(basis, document_of(change))
+    return rule.finishes, basis.routes[rule.route]
 
 
-def _way(rule: Rule, probe: SharedEvents, routes: Sequence[Fields]) -> tuple[int, int | None]:
+def _way(
+    rule: Rule, probe: SharedEvents, routes: Sequence[Fields], sent_by: Fields | None
+) -> tuple[int, int | None]:
     """Return a route by which all events that a rule wants together come to one place."""
     ways = ways_of(rule, probe)
     for fields, position in [*ways, ((), None)]:
-        if fields in routes:
+        if fields in routes and sent_by in (None, fields):
             is_several = _sends_several(fields, probe)
             return routes.index(fields), position if is_several else None
     if ways[0][0] == (BY_ITSELF,):
-        for number, fields in enumerate(routes):
-            if not _sends_several(fields, probe):
+        numbers = sorted(range(len(routes)), key=lambda number: routes[number] != sent_by)
+        for number in numbers:
+            if not _sends_several(routes[number], probe):
                 return number, None
-    wanted = " or ".join(", ".join(fields) or "no column" for fields, _ in ways)
+    own = [fields for fields, _ in ways] if sent_by is None else [sent_by]
+    wanted = " or ".join(", ".join(fields) or "no column" for fields in own)
     raise NotSupportedError(
         f"its events would be sent by {wanted}, those of the stream are sent by "
         f"{' and by '.join(', '.join(fields) for fields in routes)}",
@@ -211,7 +225,8 @@ class LiveRules:
         over_stages: dict[int, StageSql] = {}
         shared, taking = Conditions(), list[_Own]()
         for life in lives:
-            own, salt = compiled(basis, life.document), f"{life.since} {life.name}"
+            own = compiled(basis, life.document, life.sent_by)
+            salt = f"{life.since} {life.name}"
             first = len(every)
             every += own.conditions
             known = [

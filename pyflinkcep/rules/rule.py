@@ -123,7 +123,11 @@ class Rule:
                 "parse(text) for the text of a query, and Eql(text) for that of EQL",
             ),
             "key": (_are(self.key, str), "a tuple of names of columns", "('user',)"),
-            "version": (type(self.version) is int, "a whole number", "2"),
+            "version": (
+                type(self.version) is int and -(2**63) <= self.version < 2**63,
+                "a whole number of 64 bits",
+                "2",
+            ),
             "timestamp": (isinstance(self.timestamp, str), "the name of a column", "'at'"),
             "type": (isinstance(self.type, str), "the name of a column", "'kind'"),
             "description": (isinstance(self.description, str), "a text", "'what it is for'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -28,6 +28,10 @@ _FORMAT = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _as_tuple(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
+
+
 @attrs.frozen
 class RuleLife:
     """A version of a rule from when it came into force until no event waits for it."""
@@ -39,10 +43,13 @@ class RuleLife:
     # The time of the first events that it no longer sees, of those that arrive from now on; None
     # while it is in force.
     end: int | None = None
-    # When nothing more comes of it: at this watermark; None while it is in force.
-    last: int | None = None
+    # When nothing more comes of it: at this watermark; None while it is in force. Buckets, which
+    # may differ by it, compile the same.
+    last: int | None = attrs.field(default=None, eq=False)
     # How long its partial matches go on after its last event, in milliseconds; None to drop them.
     finishes: int | None = None
+    # The route of its events, which it keeps whatever others there are when the query starts again.
+    sent_by: tuple[str, ...] | None = attrs.field(default=None, converter=_as_tuple)
 
     def ended(self, end: int, latest: int) -> RuleLife:
         """Return the life with an end, unless it has an earlier one."""
@@ -61,8 +68,11 @@ class RuleLife:
         return self.end is None or self.end > MIN_WATERMARK or self.finishes is not None
 
 
-Check = Callable[[RuleChange], int | None]
-"""Returns how long a rule goes on when it ends, in milliseconds; raises if it cannot be used."""
+Check = Callable[[RuleChange], tuple[int | None, tuple[str, ...]]]
+"""
+Returns how long a rule goes on when it ends, in milliseconds, and its route; raises if it cannot be
+used.
+"""
 
 
 class RuleLives:
@@ -90,26 +100,39 @@ class RuleLives:
         while now.number + 1 in self._waiting:
             number = now.number + 1
             before = dict(now.known)
+            places: dict[str, list[tuple[str, int]]] = {}
+            for place in self.lives:
+                places.setdefault(place[0], []).append(place)
             own = now.apply(Publication.of(number, self._waiting.pop(number)), check)
             applied += own[0]
             problems += own[1]
             for name, known in now.known.items():
                 if known != before.get(name):
-                    self._change(known, check, latest)
+                    self._change(known, places.get(name, ()), check, latest)
         return applied, problems
 
-    def _change(self, known: RuleInForce, check: Check, latest: Callable[[], int]) -> None:
+    def _change(
+        self,
+        known: RuleInForce,
+        places: Iterable[tuple[str, int]],
+        check: Check,
+        latest: Callable[[], int],
+    ) -> None:
         """Begin a life, and end others of the rule."""
         change = known.change
         is_off = known.isPaused or known.is_removed
         begin = None if change.validFrom is None else _ms(change.validFrom)
         end = MIN_WATERMARK if is_off or begin is None else begin
-        for place, life in self.lives.items():
-            if life.name == change.name and (life.end is None or end < life.end):
+        for place in places:
+            life = self.lives[place]
+            if life.end is None or end < life.end:
                 self.lives[place] = life.ended(end, latest())
         if not is_off:
-            document, finishes = document_of(change), check(change)
-            life = RuleLife(change.name, known.since, document, begin, finishes=finishes)
+            finishes, sent_by = check(change)
+            life = RuleLife(
+                change.name, known.since, document_of(change), begin, finishes=finishes,
+                sent_by=sent_by,
+            )  # fmt: skip
             self.lives[life.name, life.since] = life
 
     def retire(self, watermark: int) -> bool:

@@ -59,8 +59,8 @@ class StreamRules:
     @property
     def digest(self) -> str:
         """What stands for all rules, in any order."""
-        codes = sorted(self.codes.tolist())
-        return f"{len(codes)} ({fingerprint_of({'rules': codes})[:12]})"
+        codes = [sorted(own.tolist()) for own in (self.codes, self.routed.codes) if own is not None]
+        return f"{len(self.codes)} ({fingerprint_of({'codes': codes})[:12]})"
 
     @property
     def held_back(self) -> HeldBack:

@@ -92,8 +92,7 @@ class BucketWorker:
         ]
         packed.sort(key=lambda row: row[:2])
         now, latest = self._now(timers), max(int(row[4]) for row in packed)
-        published = {int(r[1]): bytes(r[2]).decode() for r in packed if r[0] == PUBLISHED}
-        packed = packed[len(published) :]
+        published, packed = divided(packed)
         if self._plan.delay_ms is None:
             self._refuse_unreachable(now, latest)
             latest = MIN_WATERMARK
@@ -184,6 +183,13 @@ class BucketWorker:
             return int(timer_values.getCurrentProcessingTimeInMs())
         watermark = int(timer_values.getCurrentWatermarkInMs())
         return watermark if watermark > 0 else MIN_WATERMARK
+
+
+def divided(packed: list[tuple[Any, ...]]) -> tuple[dict[int, str], list[tuple[Any, ...]]]:
+    """Return publications, which are texts whatever is in their files, and rows of events."""
+    own = [row for row in packed if row[0] == PUBLISHED]
+    texts = {int(row[1]): bytes(row[2]).decode(errors="replace") for row in own}
+    return texts, packed[len(own) :]
 
 
 def result_row(

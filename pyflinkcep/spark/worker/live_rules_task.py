@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 
 import attrs
 import pyarrow as pa
@@ -76,7 +77,7 @@ class _Changing:
                 *lives.apply(
                     publications,
                     lambda change: checked(self.basis, change),
-                    lambda: self._latest(state, reached),
+                    cache(lambda: self._latest(state, reached)),
                 )
             )
             if is_changed or publications:

@@ -117,6 +117,12 @@ def test_what_is_there_is_not_published_again(log: RuleLog) -> None:
     assert log.publish([]) == log.pause() == 2
 
 
+def test_versions_have_64_bits() -> None:
+    """A version that matches could not show is refused before a stream reads it."""
+    with pytest.raises(InvalidArgumentError, match="a whole number of 64 bits as version"):
+        rule("a", version=20261128_123456_123456)
+
+
 def test_versions_only_rise(log: RuleLog) -> None:
     """A version stands for one meaning for ever, also after its rule was removed."""
     log.publish([rule("a", version=2)])

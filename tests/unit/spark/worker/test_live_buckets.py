@@ -17,7 +17,7 @@ from pyspark import cloudpickle as pickle
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from pyflinkcep import Eql, Pattern, Time, matchMany
+from pyflinkcep import Eql, NotSupportedError, Pattern, Time, matchMany
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
@@ -27,10 +27,12 @@ from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.rule_lives import lives_of
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.rules.job import matches_of
+from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.checksums import read_table, unseal, write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.bucket_worker import divided
 from pyflinkcep.spark.worker.live_rules_task import LiveMatching
 from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.spark.worker.rules_task import RulesPackTask, SendingTask
@@ -230,6 +232,65 @@ def test_versions_by_event_time(tmp_path: Path, when: Any) -> None:
     wanted = Counter(one.matchId for one in first if one.events["a"][0]["t"] < moment)
     wanted += Counter(one.matchId for one in matchMany([chain(6, 2)], new, timestamp="t"))
     assert bucket.ids() == wanted
+
+
+def test_rules_keep_their_routes(tmp_path: Path) -> None:
+    """A query that starts again with more routes goes on with what a rule has begun."""
+    log, given = RuleLog(tmp_path), events(random.Random(6), 0, 80)
+    wide = attrs.evolve(chain(4, 1), key=("name", "k"))
+    log.publish([wide])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:40])
+    again = LiveBucket(log, (("name",), ("k",)), storage=bucket.storage, found=bucket.found, read=1)
+    log.publish([attrs.evolve(wide, name="later")])
+    again.batch(given[40:])
+    again.close()
+    later = matchMany([attrs.evolve(wide, name="later")], given[40:], timestamp="t")
+    whole = matchMany([wide], given, timestamp="t")
+    assert again.ids() == Counter(one.matchId for own in (whole, later) for one in own)
+    assert again.ids("later")
+
+    without = LiveBucket(log, (("name",),), storage=bucket.storage, read=2)
+    with pytest.raises(NotSupportedError, match="would be sent by k, those of the stream"):
+        without.batch(given[:1])
+
+
+def test_no_event_stops_a_rule(tmp_path: Path) -> None:
+    """What SQL over stages cannot divide is NULL, since a micro-batch would fail again and again."""
+    log, divided_by = RuleLog(tmp_path), "x / last(a.x) > 1"
+    pattern = Pattern.begin("a").where("x < 3").followedBy("b").where(divided_by)
+    log.publish([Rule("quotient", pattern, ("k",)), chain(3, 1)])
+    bucket = LiveBucket(log)
+    rows = [{"id": n, "t": 1000 + n, "name": "A", "k": "p", "x": x} for n, x in enumerate((0, 5))]
+    bucket.batch([*rows, {**rows[0], "t": 1100, "x": 2}, {**rows[0], "t": 1101, "x": 5}])
+    bucket.close()
+    assert Counter(one["rule"] for one in bucket.found) == {"chain": 2, "quotient": 1}
+
+
+def test_publications_beside_events() -> None:
+    """Rows of publications are told from those of events, whatever bytes a file has."""
+    rows = [(-1, 1, b"one"), (-1, 2, b"\xff"), (0, 0, b"events")]
+    assert divided([*rows[:2], (-1, 2, b"two"), rows[2]]) == ({1: "one", 2: "two"}, rows[2:])
+    assert divided(rows) == ({1: "one", 2: "\ufffd"}, rows[2:])
+
+
+def test_the_queue_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rules are replaced at once, what waits is read once for all of them."""
+    log, given = RuleLog(tmp_path), events(random.Random(7), 0, 40)
+    log.publish([attrs.evolve(chain(4, 1), name=f"r{number}") for number in range(20)])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:20])
+    log.publish([attrs.evolve(chain(5, 2), name=f"r{number}") for number in range(20)])
+    read: list[int] = []
+    plain = BucketState.read_segment
+
+    def counted(state: BucketState, number: int, *more: Any) -> pa.Table:
+        read.append(number)
+        return plain(state, number, *more)
+
+    monkeypatch.setattr(BucketState, "read_segment", counted)
+    bucket.batch(given[20:])
+    assert len(read) <= 4
 
 
 def test_publications_out_of_order_wait(tmp_path: Path) -> None:
