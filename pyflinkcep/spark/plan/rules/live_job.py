@@ -126,7 +126,10 @@ def _published(spark: SparkSession, log: RuleLog, groups: KeyGroups) -> DataFram
     log.path.mkdir(parents=True, exist_ok=True)
     reader = spark.readStream.format("text").option("wholetext", True)
     reader = reader.option("pathGlobFilter", "*.json")
-    number = "try_cast(substring_index(_metadata.file_name, '.', 1) AS int)"
+    # A file is new however old it looks beside one of a clock that is ahead.
+    reader = reader.option("maxFileAge", "36500d")
+    # Copies beside publications are none.
+    number = "try_cast(regexp_extract(_metadata.file_name, '^([0-9]{10})[.]json$', 1) AS int)"
     values = {
         "partition": f"{PUBLISHED}",
         "position": "number",
