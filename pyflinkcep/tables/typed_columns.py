@@ -210,7 +210,8 @@ class NumberColumn:
         low, high = self.range or (0, 0)
         if high - low >= min(_FEW, rows // 4):
             return None
-        return NumberColumn(pa.chunked_array([integers(np.arange(low, high + 1))]), is_float=False)
+        numbers = np.arange(high - low + 1, dtype=np.int64) + low  # `high + 1` may not fit
+        return NumberColumn(pa.chunked_array([integers(numbers)]), is_float=False)
 
     def _scaled(self, data: Array) -> Array:
         if self.divisor != 1:

@@ -167,3 +167,12 @@ def test_threads_compute_decimals_of_any_size(monkeypatch: pytest.MonkeyPatch) -
             ("n <=", "n * 1.5")
         )  # which may have more than 38 digits
         assert job.matcher(None).needs_python is needs_python, condition
+
+
+@pytest.mark.parametrize("end", [-(1 << 63), (1 << 63) - 1])
+def test_conditions_on_few_values_at_the_ends_of_the_range(end: int) -> None:
+    """The table of a column of few values ends where 64 bits do."""
+    n = np.full(SIZE, end)
+    n[::3] += 1 if end < 0 else -1
+    found = match(Pattern.begin("a").where(f"n = {end}"), pa.table({"n": n}))
+    assert len(found) == int((n == end).sum())
