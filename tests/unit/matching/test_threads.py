@@ -298,6 +298,72 @@ def test_ctrl_c_ends_all_threads() -> None:
     assert run.stdout == "interrupted with 1 thread\n", run.stderr
 
 
+LENT = """
+import signal, threading, time
+import numpy as np, pyarrow as pa
+from pyflinkcep import Pattern, match
+from pyflinkcep.matching import threads
+
+begun = threading.Event()
+pattern = Pattern.begin("a").oneOrMore().allowCombinations().followedBy("b")
+pattern = pattern.where("kind > last(a.kind)")  # a text over stages, which needs Python's lock
+table = pa.table({"kind": ["a"] * 24})
+
+class Part:
+    def run(self):
+        if threading.current_thread() is threading.main_thread():
+            begun.wait()
+        else:
+            begun.set()
+            match(pattern, table)
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+start = time.monotonic()
+try:
+    threads.results([Part(), Part()], 2)
+except KeyboardInterrupt:
+    print("heard at once" if time.monotonic() - start < 1.5 else "heard late")
+"""
+
+
+@needs_kernel
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such timer")
+def test_threads_that_need_the_lock_lend_it_to_the_main_one() -> None:
+    """Conditions on decimals or lists need it in queries and clauses: Ctrl-C is heard anyway."""
+    run = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "heard at once\n", run.stderr
+
+
+RAISED = """
+import signal, time
+import numpy as np, pyarrow as pa
+from pyflinkcep import matchSase
+
+size = 100_000
+table = pa.table({
+    "at": np.arange(size), "kind": ["a", "b"] * (size // 2),
+    "n": pa.array(np.arange(size) % 1000, pa.int32()).cast(pa.decimal128(12, 2)),
+})
+query = "PATTERN SEQ(a x, b y) WHERE skip_till_any_match AND y.n > x.n / 3 + 1000000"
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 1)
+start = time.monotonic()
+try:
+    matchSase(query, table, "at", "kind", evaluation="nfa", threads=1)
+except KeyboardInterrupt:
+    print("heard at once" if time.monotonic() - start < 3 else "heard late")
+"""
+
+
+@needs_kernel
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such timer")
+def test_ctrl_c_in_a_function_of_decimals_ends_a_query() -> None:
+    """A condition that raises is not only false: the run ends soon."""
+    run = subprocess.run([sys.executable, "-c", RAISED], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "heard at once\n", run.stderr
+
+
 class _Part:
     def __init__(self, fails: BaseException | None = None, waits: bool = False) -> None:
         self.fails, self.waits, self.stopped = fails, waits, False

@@ -41,9 +41,17 @@ static bool is_time(void) {
     return true;
 }
 
+/* Let other threads go on for a while, if they wait for the lock. */
+static void lend(void) {
+    PyThreadState *own = PyEval_SaveThread();
+    PyEval_RestoreThread(own);
+}
+
 int lock_signals(void) {
     if (resting != NULL && !is_time()) return 0;
     bool given_up = lock_take();
+    if (PyErr_Occurred()) return -1; /* a condition raised: Ctrl-C in a function of decimals does */
+    if (!given_up && heeded.obj != NULL && is_time()) lend();
     if (heeded.obj != NULL && heeded.len > 0 && *(const uint8_t *)heeded.buf != 0) {
         PyErr_SetString(PyExc_InterruptedError, "matching was stopped");
         return -1;

@@ -24,6 +24,8 @@ void lock_return(bool was_given_up);
 /*
  * Let Python handle signals; return -1 if a handler raises, or the work is to stop. A thread that has
  * given the lock up takes it for that at most fifty times a second, since it may have to wait for it.
+ * One that heeds a byte and needs the lock lends it as often: the main thread, which alone hears
+ * signals, may wait for it.
  */
 int lock_signals(void);
 

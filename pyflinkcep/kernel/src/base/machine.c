@@ -165,6 +165,7 @@ static Value not_computed(Machine *machine) {
 /* Call the function of an instruction with one value, or two if `b` is not NULL. */
 static Value called(Machine *machine, const Instruction *now, Value a, const Value *b) {
     take_lock(machine);
+    if (PyErr_Occurred()) return fail(machine, PROGRAM_RAISED); /* before, as Ctrl-C is */
     PyObject *first = object_of(a), *second = b == NULL ? NULL : object_of(*b), *found = NULL;
     if (first != NULL && (b == NULL || second != NULL))
         found = PyObject_CallFunctionObjArgs(now->operand.as.text, first, second, NULL);
@@ -209,6 +210,7 @@ static Value of_known(Machine *machine, const Instruction *now, Value a, Value b
 /* Return the result of an operator on two decimals of which one is a Decimal. */
 static Value of_decimals(Machine *machine, const Instruction *now, Value a, Value b) {
     take_lock(machine);
+    if (PyErr_Occurred()) return fail(machine, PROGRAM_RAISED);
     bool is_first = a.kind == VALUE_UNITS;
     PyObject *made = decimal_of(is_first ? a : b);
     if (made == NULL) return fail(machine, PROGRAM_RAISED);
@@ -255,6 +257,7 @@ static Value binary(Machine *machine, const Instruction *now, Value a, Value b) 
 
 /* Test a LIKE pattern, a Python function that returns None for no match. */
 static Value like(Machine *machine, const Instruction *now, Value a) {
+    if (PyErr_Occurred()) return fail(machine, PROGRAM_RAISED);
     PyObject *answer = PyObject_CallFunctionObjArgs(now->operand.as.text, a.as.text, NULL);
     if (answer == NULL) return fail(machine, PROGRAM_RAISED);
     Py_DECREF(answer);
