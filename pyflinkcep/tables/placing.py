@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LEAST_PART = 1 << 15  # The fewest events that are worth a thread
 _AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
 _LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
+_MOST_CONDITIONS = 6 * 63  # C moves at most 8 columns: the row, the time, and words of conditions
+_ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
@@ -57,7 +59,8 @@ class Placing:
         """Return the events in their order."""
         module, source = compiled_module(), self.keys.source
         is_in_order = source is None and self.times.are_sorted
-        if module is None or (is_in_order and not self.needless) or not self.size:
+        has_many = self.conditions.most > _MOST_CONDITIONS
+        if module is None or has_many or (is_in_order and not self.needless) or not self.size:
             return self._plainly()
         with naming_memory_errors("sorting events by key"):
             try:
@@ -128,13 +131,15 @@ class _Work:
         if source is not None and is_whole:
             ends = pc.min_max(source).as_py()
             least, width = ends["min"], ends["max"] - ends["min"] + 1
-            if width > max(job.size, _AT_ONCE) or ends["max"] >= 2**63:
+            # Each part counts by the whole range.
+            is_wide = width * _parts(job.size, threads) > _ROOM * job.size
+            if (width > _AT_ONCE and (width > job.size or is_wide)) or ends["max"] >= 2**63:
                 least = width = 0
         return cls(job, module, source, is_whole, least, width, threads)
 
     def placed(self) -> Placed:
         """Return the events in their order."""
-        count = min(self.threads, self.job.size // _LEAST_PART) or 1
+        count = _parts(self.job.size, self.threads)
         cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
         parts = results([_Numbered(self, *ends) for ends in pairwise(cuts)], self.threads)
         ends = [end for part in parts for end in part.ends]
@@ -198,7 +203,7 @@ class _Work:
             starts[every if own is None else own] += part.counts[every]
         results(scattered, self.threads)
         if not is_sorted:
-            count = min(self.threads, size // _LEAST_PART) or 1
+            count = _parts(size, self.threads)
             places = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
             cuts = [0, *dict.fromkeys(firsts[places[places < len(firsts)]].tolist()), size]
             shares = [
@@ -208,6 +213,11 @@ class _Work:
             ]
             results(shares, self.threads)
         return Placed(target.rows, target.times, target.words, firsts, size)
+
+
+def _parts(size: int, threads: int) -> int:
+    """Return how many parts some events are worth."""
+    return min(threads, size // _LEAST_PART) or 1
 
 
 def _by_first_event(parts: Sequence[_Part], codes: Sequence[Any]) -> Any:
