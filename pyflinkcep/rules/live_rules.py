@@ -127,11 +127,11 @@ def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> 
 
 
 def _never_failing(sql: StageSql | None) -> StageSql | None:
-    """Return SQL over stages in which division by zero is NULL."""
+    """Return SQL over stages in which what cannot be computed is NULL, as without ANSI mode."""
     # What fails would fail again when the micro-batch is repeated, before the rule can be paused.
     if sql is None:
         return None
-    return attrs.evolve(sql, expressions=attrs.evolve(sql.expressions, ansi=False))
+    return attrs.evolve(sql, expressions=attrs.evolve(sql.expressions, ansi=False), fails=False)
 
 
 def _begins(rule: WantingRule) -> frozenset[int]:
@@ -168,7 +168,8 @@ def _way(
     raise NotSupportedError(
         f"its events would be sent by {wanted}, those of the stream are sent by "
         f"{' and by '.join(', '.join(fields) for fields in routes)}",
-        "start the query anew with that column among its keys",
+        "start the query anew with that column among its keys, and publish the rule with a higher "
+        "version",
     )
 
 
@@ -177,21 +178,27 @@ def _sends_several(fields: Fields, probe: SharedEvents) -> bool:
     return len(fields) > 1 or any(is_array(probe, field) for field in fields)
 
 
-def routes_of(rules: Iterable[Rule], basis: RuleBasis) -> tuple[Fields, ...]:
-    """Return the routes that some rules need: of a rule with several keys, its first."""
+def routes_of(published: Iterable[Iterable[Rule]], basis: RuleBasis) -> tuple[Fields, ...]:
+    """
+    Return the routes that rules need: of a rule with several keys, its first.
+
+    Given are the rules of each publication. A query that starts again has all routes that it may
+    have had, so that events which wait for the watermark find their rules.
+    """
     found: dict[Fields, bool] = {}
     has_singles = False
-    for rule in rules:
-        with suppress(CepError):
-            probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
-            RoutedRules.of([rule], probe, basis.zone)  # which refuses what cannot be asked
-            fields = ways_of(rule, probe)[0][0]
-            if fields == (BY_ITSELF,):
-                has_singles = True
-            else:
-                found[fields] = _sends_several(fields, probe)
-    if has_singles and all(found.values()):
-        found[BY_ITSELF,] = False
+    for rules in published:
+        for rule in rules:
+            with suppress(CepError):
+                probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
+                RoutedRules.of([rule], probe, basis.zone)  # which refuses what cannot be asked
+                fields = ways_of(rule, probe)[0][0]
+                if fields == (BY_ITSELF,):
+                    has_singles = True
+                else:
+                    found[fields] = _sends_several(fields, probe)
+        if has_singles and all(found.values()):
+            found[BY_ITSELF,] = False
     return tuple(found)
 
 

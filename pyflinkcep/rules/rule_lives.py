@@ -109,6 +109,15 @@ class RuleLives:
             for name, known in now.known.items():
                 if known != before.get(name):
                     self._change(known, places.get(name, ()), check, latest)
+        if texts and self._waiting:
+            problems.append(
+                RuleProblem(
+                    min(self._waiting),
+                    None,
+                    f"it waits for publication {now.number + 1}, which has not come",
+                    "if its file was deleted, put it back",
+                )
+            )
         return applied, problems
 
     def _change(

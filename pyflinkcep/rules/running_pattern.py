@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.operator import CepOperator
+from pyflinkcep.errors import ConditionError
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import Ints, field_names, integers
 from pyflinkcep.matching.event_store import EventStore
@@ -29,6 +30,7 @@ from pyflinkcep.rules.rule_states import Kept, RuleStates
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.tables.column_match import StageSql, as_values
 from pyflinkcep.tables.records import ROW
+from pyflinkcep.tables.row_sql import OnlyByRow
 
 
 @attrs.define(eq=False)
@@ -162,7 +164,13 @@ class RunningPattern:
         """Return some events as conditions see them."""
         columns = {ROW: integers(rows)}
         if self.sql is not None:
-            fields = self.sql.fields(run.shared.table.take(integers(rows)))
+            try:
+                fields = self.sql.fields(run.shared.table.take(integers(rows)))
+            except OnlyByRow as raised:
+                raise ConditionError(
+                    f"SQL over stages failed on an event: {raised.__cause__}",
+                    "write what cannot fail, such as try_cast(x AS int)",
+                ) from raised.__cause__
             every = np.arange(len(rows))
             values = (as_values(field, every) for field in fields)
             columns |= zip(field_names(self.sql.expressions), values, strict=True)

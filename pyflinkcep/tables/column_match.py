@@ -403,6 +403,7 @@ class StageSql:
 
     expressions: CompiledExpressions
     asked: Mapping[str, str]  # What is asked of events for a part, if that is other SQL
+    fails: bool = True  # Whether what cannot be computed is an error; else it is NULL
 
     @classmethod
     def of(cls, pattern: Pattern, nfa: NFA, table: pa.Table) -> tuple[StageSql, RowSql] | None:
@@ -419,7 +420,7 @@ class StageSql:
 
     def fields(self, table: pa.Table) -> Sequence[FieldSource]:
         """Return the fields that programs read."""
-        return self.fields_of(RowSql(table, self.asked.values()))
+        return self.fields_of(RowSql(table, self.asked.values(), fails=self.fails))
 
     def fields_of(self, computed: RowSql) -> Sequence[FieldSource]:
         """Return the fields that programs read, by what computes them."""

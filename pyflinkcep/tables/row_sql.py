@@ -36,8 +36,16 @@ class OnlyByRow(Exception):
 class RowSql:
     """SQL about one row of a table."""
 
-    def __init__(self, table: pa.Table, texts: Iterable[str] = (), zone: str = "") -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        texts: Iterable[str] = (),
+        zone: str = "",
+        fails: bool = True,
+    ) -> None:
         self._table = table
+        # Whether what cannot be computed for a row is an error; else it is NULL.
+        self._fails = fails
         self._zone = zone or clock_zone(table.schema)
         self._types = row_types(table.schema, self._zone)
         known = list(texts)
@@ -100,10 +108,16 @@ class RowSql:
         """Return the values that Python computes."""
         if sql not in self._listed:
             function = self._function(sql).function
-            try:
-                self._listed[sql] = [function(event) for event in lazily(self._table)]
-            except (CepError, ArithmeticError) as cause:
-                raise OnlyByRow from cause
+
+            def value_of(event: Any) -> Any:
+                try:
+                    return function(event)
+                except (CepError, ArithmeticError) as cause:
+                    if self._fails:
+                        raise OnlyByRow from cause
+                    return None
+
+            self._listed[sql] = [value_of(event) for event in lazily(self._table)]
         return self._listed[sql]
 
     def column(self, sql: str) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import lru_cache
 
 import attrs
 import pyarrow as pa
@@ -71,18 +71,10 @@ class _Changing:
         data, told = state.read_rules(), None
         is_over = any(life.is_over(reached) for life in lives_of(data))
         if publications or is_over:
-            lives = RuleLives.of(data)
-            is_changed = lives.retire(reached)
-            told = _table(
-                *lives.apply(
-                    publications,
-                    lambda change: checked(self.basis, change),
-                    cache(lambda: self._latest(state, reached)),
-                )
-            )
-            if is_changed or publications:
-                data = lives.to_bytes()
-                state.write_rules(data)
+            latest = self._latest(state, reached) if publications else reached
+            given = tuple(sorted(publications.items()))
+            data, told = _changed(self.basis, data, given, reached, latest)
+            state.write_rules(data)
         rules: LiveRules = live_rules(self.basis, lives_of(data))
         self.pages.use(rules.stream)
         if not tables:
@@ -97,6 +89,21 @@ class _Changing:
             for number in state.index.segments
         ]
         return max(times, default=reached)
+
+
+@lru_cache(maxsize=16)
+def _changed(
+    basis: RuleBasis,
+    data: bytes | None,
+    publications: tuple[tuple[int, str], ...],
+    reached: int,
+    latest: int,
+) -> tuple[bytes, pa.Table | None]:
+    """Return the rules after publications, and what became of these: the same in most buckets."""
+    lives = RuleLives.of(data)
+    lives.retire(reached)
+    told = lives.apply(dict(publications), lambda change: checked(basis, change), lambda: latest)
+    return lives.to_bytes(), _table(*told)
 
 
 def _table(applied: Sequence[RuleChange], problems: Sequence[RuleProblem]) -> pa.Table | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Eql, Pattern, Time
-from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.errors import ConditionError, PatternChangedError, StateFormatError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.matcher import Items
 from pyflinkcep.rules import Rule
@@ -55,6 +55,15 @@ def test_events_are_stored_once_and_states_are_small() -> None:
     assert one.events.num_rows == all_of.events.num_rows == keys
     assert _size(one) <= 64 + 1  # of what a page has once
     assert _size(all_of) <= 32 + 20 * 32 + 1
+
+
+def test_sql_over_stages_that_fails() -> None:
+    """A stream of fixed rules ends with what failed, and of which rule."""
+    pattern = FAR.where("cast(last(a.name) AS int) = 1")
+    bucket = RuleBucket([Rule("cast", pattern, ("k",))], SCHEMA)
+    with pytest.raises(ConditionError, match="SQL over stages failed on an event") as told:
+        bucket.batch([_event(1, "a"), _event(2, "b")])
+    assert "in rule 'cast'" in told.value.__notes__
 
 
 def test_rules_that_come_and_go() -> None:

@@ -113,12 +113,15 @@ def _by(keys: Sequence[str]) -> tuple[Fields, ...]:
     return tuple((key,) for key in dict.fromkeys(keys)) or ((),)
 
 
-def _published_rules(log: RuleLog) -> Iterator[Rule]:
-    """Yield all rules that were ever published, so that a restart finds no fewer keys."""
-    for change in log.history():
-        if change.change == "publish":
-            with suppress(CepError):
-                yield change.rule
+def _published_rules(log: RuleLog) -> Iterator[list[Rule]]:
+    """Yield the rules of each publication, so that a restart finds no fewer keys."""
+    for publication in log.publications():
+        found = []
+        for change in publication.changes:
+            if change.change == "publish":
+                with suppress(CepError):
+                    found.append(change.rule)
+        yield found
 
 
 def _published(spark: SparkSession, log: RuleLog, groups: KeyGroups) -> DataFrame:

@@ -22,7 +22,7 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.rules import Rule, RuleLog
-from pyflinkcep.rules.live_rules import RuleBasis
+from pyflinkcep.rules.live_rules import RuleBasis, routes_of
 from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.rule_lives import lives_of
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -255,16 +255,27 @@ def test_rules_keep_their_routes(tmp_path: Path) -> None:
         without.batch(given[:1])
 
 
+def test_routes_of_queries_that_start_again() -> None:
+    """A query has the routes that it would have had after each publication, and no other."""
+    basis = RuleBasis(write_table(widest(SCHEMA)), "t", "name", "UTC", ())
+    single, keyed = Rule("single", Eql("any where x > 3")), chain(3, 1)
+    assert routes_of([[single]], basis) == (("each event by itself",),)
+    assert routes_of([[single], [keyed]], basis) == (("each event by itself",), ("k",))
+    assert routes_of([[single, keyed]], basis) == routes_of([[keyed], [single]], basis) == (("k",),)
+
+
 def test_no_event_stops_a_rule(tmp_path: Path) -> None:
-    """What SQL over stages cannot divide is NULL, since a micro-batch would fail again and again."""
-    log, divided_by = RuleLog(tmp_path), "x / last(a.x) > 1"
-    pattern = Pattern.begin("a").where("x < 3").followedBy("b").where(divided_by)
-    log.publish([Rule("quotient", pattern, ("k",)), chain(3, 1)])
+    """What SQL over stages cannot compute is NULL, as a micro-batch would fail again and again."""
+    log, start = RuleLog(tmp_path), Pattern.begin("a").where("x < 3").followedBy("b")
+    never = ["cast(last(a.name) AS int) > 1", "cast(name AS int) > last(a.x)", "last(a.x) % 0 = 1"]
+    rules = [Rule(f"never {n}", start.where(sql), ("k",)) for n, sql in enumerate(never)]
+    log.publish([*rules, Rule("quotient", start.where("x / last(a.x) > 1"), ("k",)), chain(3, 1)])
     bucket = LiveBucket(log)
     rows = [{"id": n, "t": 1000 + n, "name": "A", "k": "p", "x": x} for n, x in enumerate((0, 5))]
     bucket.batch([*rows, {**rows[0], "t": 1100, "x": 2}, {**rows[0], "t": 1101, "x": 5}])
     bucket.close()
     assert Counter(one["rule"] for one in bucket.found) == {"chain": 2, "quotient": 1}
+    assert {one["problem"] for one in bucket.told} == {None}
 
 
 def test_publications_beside_events() -> None:
@@ -300,7 +311,9 @@ def test_publications_out_of_order_wait(tmp_path: Path) -> None:
         log.publish([chain(2 + version, version)])
     bucket = LiveBucket(log)
     bucket.batch(given[:20], only=[1, 3])
-    assert [one["version"] for one in bucket.told] == [1]
+    assert [one["version"] for one in bucket.told] == [1, None]
+    waits = "it waits for publication 2, which has not come"
+    assert (bucket.told[-1]["publication"], bucket.told.pop()["problem"]) == (3, waits)
     bucket.batch(given[20:], only=[2, 3])
     assert [one["version"] for one in bucket.told] == [1, 2, 3]
     bucket.close()
