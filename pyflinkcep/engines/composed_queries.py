@@ -42,7 +42,7 @@ def partition_numbers(query: Query, table: EventTable) -> Sequence[int]:
 def chosen_firsts(
     found: Iterable[MatchPositions], variables: Sequence[str], partition: Sequence[int], output: str
 ) -> Iterator[MatchPositions]:
-    """Yield the first match of each start, or one match after another."""
+    """Yield the first match of each start, or one match after another, by partition as others."""
     places = {name: number for number, name in enumerate(variables)}
     first: dict[int, tuple[_Way, MatchPositions]] = {}
     for match in found:
@@ -51,7 +51,7 @@ def chosen_firsts(
         if start not in first or way < first[start][0]:
             first[start] = way, match
     ended: dict[int, int] = {}
-    for start in sorted(first):
+    for start in sorted(first, key=lambda at: (partition[at], at)):
         way, match = first[start]
         if output == "nonOverlapping":
             if start <= ended.get(partition[start], -1):

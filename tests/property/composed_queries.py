@@ -14,7 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from pyflinkcep import CepError
+from pyflinkcep.engines.choice import OUTPUTS
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.testing import matchSase
@@ -245,6 +248,30 @@ def check(query: SaseQuery, rows: list[dict[str, Any]]) -> int:
     assert (compressed.aggregate(f"sum({name}.x) AS s")["s"] or 0) == total, (query, rows)
     check_windows(query, rows, set(expected))
     return sum(expected.values())
+
+
+def orders(query: SaseQuery, rows: list[dict[str, Any]]) -> dict[str, list[Taken]]:
+    """
+    Return the matches of each evaluation and output, whose order is one on lists and on tables.
+
+    That of matches that merged runs list at one event depends on who merges: these are sorted.
+    """
+    found = {}
+    table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
+    for evaluation in ("auto", *EVALUATIONS):
+        for output in OUTPUTS:
+            how: dict[str, Any] = {"evaluation": evaluation, "output": output}
+            try:
+                listed = list(map(_taken, matchSase(query, rows, "ts", **how)))
+            except NotSupportedError:
+                assert evaluation == "eventLists"
+                continue
+            for threads in (1, 2):
+                own = list(map(_taken, matchSase(query, table, "ts", threads=threads, **how)))
+                assert own == listed, (how, threads, query, rows, own, listed)
+            is_merged = (evaluation, output) == ("nfa", "all")
+            found[f"{evaluation} {output}"] = sorted(listed) if is_merged else listed
+    return found
 
 
 def check_windows(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Taken]) -> None:

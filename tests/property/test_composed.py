@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from tests.property.composed_queries import ManyNegations, check, events, queries
+from pyflinkcep.matching import threads
+from tests.property.composed_queries import ManyNegations, check, events, orders, queries
 
 
 @pytest.mark.parametrize("switch", ["1", "0"])
@@ -22,3 +23,20 @@ def test_every_evaluation_is_the_reference(switch: str, monkeypatch: pytest.Monk
         for every in writers
     ]
     assert sum(map(bool, answered)) > 15
+
+
+def test_the_order_of_matches_tells_not_where_they_were_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is one on lists and tables, of one thread and two, in the kernel and without."""
+    monkeypatch.setattr(threads, "LEAST_SHARE", 1)
+    chance = random.Random(33)
+    writers = [queries(chance), queries(chance, ManyNegations)]
+    for number in range(60):
+        rows = events(chance, chance.randrange(4, 16))
+        chance.shuffle(rows)
+        query, found = next(writers[number % 2]), []
+        for switch in ("1", "0"):
+            monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+            found.append(orders(query, rows))
+        assert found[0] == found[1], (query, rows)
