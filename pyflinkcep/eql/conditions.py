@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 
 from pyflinkcep.eql.functions import FUNCTIONS, NOTHING, NULL, Typed, cast, kind_name, op, typed
-from pyflinkcep.eql.model import Field, Filter
+from pyflinkcep.eql.model import EqlModel, Field, Filter
 from pyflinkcep.eql.patterns import fits_regex, fits_wildcards, without_case
 from pyflinkcep.eql.tokens import failure
 from pyflinkcep.errors import CepError, InputError, did_you_mean
@@ -17,6 +17,7 @@ from pyflinkcep.expressions.sql_types import (
     BOOLEAN,
     DOUBLE,
     STRING,
+    TIMESTAMP,
     VOID,
     SqlType,
     literal_type,
@@ -55,6 +56,11 @@ class FieldColumn:
         if self.type.is_time:
             return BIGINT
         return DOUBLE if self.type.name in ("float", "decimal") else self.type
+
+    @property
+    def key_type(self) -> SqlType:
+        """The type by which its values are compared as keys, if it has any."""
+        return TIMESTAMP if self.type.is_time else BIGINT if self.read.is_whole else self.read
 
     def converted(self, value: Tree) -> Tree:
         """Return a value of the field as the type by which it is read."""
@@ -95,6 +101,21 @@ class Fields:
             return None
         where = f"{place(self.text, field.span[0])}: " if self.text else ""
         return self._found(field.path, where, f"?{field.path} may be missing; ", field.span)
+
+    def key_types(self, model: EqlModel) -> list[SqlType]:
+        """
+        Return the type of each part of a sequence's key.
+
+        It is that of the first step that takes an event, or of a wider number. Values of another
+        kind are equal to none of them, so that a step whose field has such has no key of a run.
+        """
+        steps = sorted(model.every, key=lambda step: step.is_missing or step is model.until)
+        found = []
+        for keys in zip(*(step.keys for step in steps), strict=True):
+            fields = [field for field in map(self.find, keys) if field is not None]
+            types = [field.key_type for field in fields if field.type != VOID] or [STRING]
+            found.append(DOUBLE if types[0].is_number and DOUBLE in types else types[0])
+        return found
 
     def named(self, argument: str, path: str) -> FieldColumn:
         """Return the field that an argument names."""
@@ -306,7 +327,7 @@ class Conditions:
 
     def _among(self, value: Typed, rest: list[Typed], ignore_case: bool) -> Tree:
         tree = value.tree
-        items = [part.tree for part in rest if part.type == VOID or _are_alike(part, value)]
+        items = [p.tree for p in rest if p.type == VOID or are_alike(p.type, value.type)]
         if ignore_case and value.type == STRING:
             tree = without_case(tree)
             items = [item if item == NULL else without_case(item) for item in items]
@@ -319,13 +340,13 @@ class Conditions:
         """Return an equation; values of different kinds are never equal, and null is null."""
         if a.type == VOID:
             return NULL
-        if _are_alike(a, b):
+        if are_alike(a.type, b.type):
             return op(operator, a.tree, b.tree)
         known = [op("is not null", one.tree) for one in (a, b) if not isinstance(one.tree, Literal)]
         return op("case", _joined("and", known or [TRUE]), Literal(operator == "<>"))
 
     def _ordered(self, operator: str, a: Typed, b: Typed, whole: Tree) -> Tree:
-        if BOOLEAN in (a.type, b.type) or not _are_alike(a, b):
+        if BOOLEAN in (a.type, b.type) or not are_alike(a.type, b.type):
             raise self._failure(
                 whole,
                 f"{kind_name(a.type)} {operator} {kind_name(b.type)}",
@@ -349,8 +370,9 @@ def _constant(literal: Literal) -> Typed:
     return Typed(Literal(literal.value), type_)
 
 
-def _are_alike(a: Typed, b: Typed) -> bool:
-    return a.type == b.type or (a.type.is_number and b.type.is_number)
+def are_alike(a: SqlType, b: SqlType) -> bool:
+    """Whether values of two types may be equal."""
+    return a == b or (a.is_number and b.is_number)
 
 
 def negated(tree: Tree) -> Tree:

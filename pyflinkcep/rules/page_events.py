@@ -113,8 +113,8 @@ class PageEvents:
         return {}
 
     @cached_property
-    def field_hashes(self) -> dict[str, Hashes]:
-        """The numbers of the values of fields, as far as they are known."""
+    def field_hashes(self) -> dict[tuple[str, bool], Hashes]:
+        """The numbers of the values of fields, or of these as doubles, as far as they are known."""
         return {}
 
     @cached_property

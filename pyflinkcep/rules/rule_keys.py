@@ -106,7 +106,7 @@ class KeyHashes(KeyNumbers):
         fields: EventFields,
         query: Eql,
         narrowed: Narrowed | None,
-        known: dict[str, Hashes],
+        known: dict[tuple[str, bool], Hashes],
     ) -> None:
         super().__init__(fields, query, narrowed)
         self._hashes = known  # The number of each value of fields, then that of null
@@ -115,9 +115,11 @@ class KeyHashes(KeyNumbers):
         path = key.path
         if path not in self._paths[position]:
             return _hashes_of([None]).view(np.int64).repeat(len(codes))
-        if path not in self._hashes:
-            self._hashes[path] = _hashes_of([*self._of(path).distinct, None])
-        return self._hashes[path][codes].view(np.int64)
+        asked = path, self._are_doubles[position]
+        if asked not in self._hashes:
+            values = [*self._of(path).distinct, None]
+            self._hashes[asked] = _hashes_of([*self._compared(position, values)])
+        return self._hashes[asked][codes].view(np.int64)
 
     def _joined(self, parts: Sequence[Ints], size: int) -> Ints:
         return _combined([part.view(np.uint64) for part in parts], size)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -16,11 +17,11 @@ from pyflinkcep.engines.latest.columns import Offers
 from pyflinkcep.eql.conditions import Conditions
 from pyflinkcep.eql.model import Field
 from pyflinkcep.eql.query import Eql
-from pyflinkcep.expressions.sql_types import DOUBLE
+from pyflinkcep.expressions.sql_types import DOUBLE, TIMESTAMP
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.matching.columns import Ints, ranks_of_values
 from pyflinkcep.matching.latest import bits_of, rule_of
-from pyflinkcep.tables.field_values import EventFields, FieldValues
+from pyflinkcep.tables.field_values import EventFields, FieldValues, fraction
 from pyflinkcep.tables.order import Times
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.rows import rows_of, table_or_rest
@@ -167,6 +168,10 @@ class KeyNumbers:
             own = dict.fromkeys(step.keys[position] for step in every)
             found = dict.fromkeys(key.path for key in own if self._known.find(key) is not None)
             self._paths.append(list(found))
+        # Whether whole numbers are compared with others.
+        self._are_doubles = [
+            any(self._of(path).type == DOUBLE for path in paths) for paths in self._paths
+        ]
         self._values: list[dict[Any, int]] = [{} for _ in self._paths]
         # How many numbers a part of the key may have.
         self._widths = [1 + sum(self._of(path).count for path in paths) for paths in self._paths]
@@ -258,18 +263,26 @@ class KeyNumbers:
 
     def _numbers(self, position: int, key: Field, codes: Ints) -> Ints:
         """Return the numbers of values by their codes in a field."""
-        paths = self._paths[position]
         # Two codes of fractions may be one value: of 0.0 and -0.0.
-        if len(paths) < 2 and not any(self._of(path).type == DOUBLE for path in paths):
+        if len(self._paths[position]) < 2 and self._of(key.path).type not in (DOUBLE, TIMESTAMP):
             return codes + 1
         used, inverse = np.unique(codes, return_inverse=True)
         known = self._values[position]
         own = [
             # True is not 1.
             0 if value is None else known.setdefault((type(value) is bool, value), len(known) + 1)
-            for value in map(grouping_key, self._values_at(key, used))
+            for value in self._compared(position, self._values_at(key, used))
         ]
         return np.asarray(own, np.int64)[inverse.reshape(-1)]
+
+    def _compared(self, position: int, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield values of fields as they are compared as keys: times by the millisecond."""
+        is_double = self._are_doubles[position]
+        for value in values:
+            if isinstance(value, datetime):
+                yield value.replace(microsecond=value.microsecond // 1000 * 1000)
+            else:
+                yield grouping_key(fraction(value) if is_double and type(value) is int else value)
 
     def _values_at(self, key: Field, codes: Ints) -> list[Any]:
         """Return values of a field by their codes, ascending; None for -1."""

@@ -88,7 +88,7 @@ class FieldValues:
         if type_ is None:
             return " and ".join(sorted(kind.__name__ for kind in kinds))
         if type_ == DOUBLE:
-            flat = [value if value is None else _fraction(value) for value in flat]
+            flat = [value if value is None else fraction(value) for value in flat]
         elif type_ == TIMESTAMP:
             flat = [v if v is None or v.tzinfo else v.replace(tzinfo=UTC) for v in flat]
         numbers: dict[Any, int] = {}
@@ -204,7 +204,7 @@ class FieldValues:
         return events[firsts], codes[firsts]
 
 
-def _fraction(number: float | Decimal) -> float:
+def fraction(number: float | Decimal) -> float:
     """Return a number as a fraction; every NaN is one value."""
     try:
         found = float(number)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -149,13 +150,49 @@ class TestKeys:
         assert (row["user"], row["absent"], row["matchTimestamp"]) == (None, None, 9000)
 
     @pytest.mark.spark
-    def test_other_types(self, spark: SparkSession) -> None:
-        """Keys of other types than those before are refused, with the place."""
-        query = "sequence [a where true] by user [b where true] by pid"
-        with pytest.raises(
-            InvalidArgumentError, match="line 1, column 51: the key pid is a number"
-        ):
-            CEP.eql(frame(spark, EVENTS), query, "t").toDF()
+    @pytest.mark.parametrize(
+        ("one", "other", "expected"),
+        [
+            ("user", "pid", []),
+            ("?user", "?pid", [[2, 3], [4, 5], [6, 7]]),
+            ("tags", "?flag", []),
+            ("?flag", "?tags", [[6, 7]]),
+            ("at", "since", [[0, 1]]),
+            ("at", "pid", []),
+            ("n", "x", [[2, 3]]),
+            ("pid", "n", [[4, 5]]),
+        ],
+    )
+    def test_types(
+        self, spark: SparkSession, one: str, other: str, expected: list[list[int]]
+    ) -> None:
+        """
+        Values of two kinds are equal to nothing, in memory too, and null as a key is one.
+
+        Numbers beside doubles are compared as these, times by the millisecond.
+        """
+        schema = (
+            "id int, t bigint, user string, tags array<string>, flag boolean, at timestamp, "
+            "since timestamp, pid int, n bigint, x double"
+        )
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        later = at + timedelta(microseconds=999)
+        null = [None] * 8
+        rows = [
+            (0, 0, "1", ["1"], True, at, None, 1, 2, None),
+            (1, 1, "2", ["2"], False, None, later, 2, 3, None),
+            (2, 2, None, [], None, None, None, None, 2**53 + 1, None),
+            (3, 3, "3", ["3"], True, None, None, None, None, 2.0**53),
+            (4, 4, None, None, None, None, None, 7, None, None),
+            (5, 5, "4", ["4"], True, None, None, None, 7, None),
+            (6, 6, *null),
+            (7, 7, *null),
+        ]
+        events = spark.createDataFrame(rows, schema).coalesce(1)
+        query = f"sequence [any where id % 2 == 0] by {one} [any where id % 2 == 1] by {other}"
+        here = [[event and event["id"] for event in m] for m in matchEql(query, events.toArrow())]
+        assert here == expected
+        assert sorted(ids(CEP.eql(events, query, "t").toDF())) == expected
 
 
 class TestOutput:

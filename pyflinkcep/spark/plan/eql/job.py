@@ -12,12 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.eql.conditions import Conditions, FieldColumn
-from pyflinkcep.eql.functions import kind_name
-from pyflinkcep.eql.model import EqlModel, Field, Step
-from pyflinkcep.eql.tokens import failure
+from pyflinkcep.eql.conditions import Conditions, FieldColumn, are_alike
+from pyflinkcep.eql.model import EqlModel, Field
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.sql_types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, SqlType
+from pyflinkcep.expressions.sql_types import BIGINT, VOID, SqlType
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
@@ -316,44 +314,31 @@ class _Rows:
     def _scalar(self, key: Field, type_: SqlType) -> str:
         field = self.conditions.fields.find(key)
         if field is None or field.type == VOID:
-            return f"cast(NULL AS {type_.name})"
-        value = sql_of(field.converted(field.column))
-        return value if field.read == type_ else f"cast({value} AS {type_.name})"
+            return f"cast(NULL AS {_stored(type_)})"
+        return _as(sql_of(field.converted(field.column)), field, type_)
 
     def _choices(self, key: Field, type_: SqlType) -> str:
         """Return SQL for the values of a key's field; of an optional one without values null."""
         field = self.conditions.fields.find(key)
-        null = f"array(cast(NULL AS {type_.name}))"
+        null = f"array(cast(NULL AS {_stored(type_)}))"
+        nothing = f"filter({null}, value -> false)"
+        without = null if key.optional else nothing
         if field is None or field.type == VOID:
-            return null if key.optional else f"filter({null}, value -> false)"
+            return without
+        if not are_alike(field.key_type, type_):
+            return f"CASE WHEN {sql_of(field.has_value)} THEN {nothing} ELSE {without} END"
         if not field.is_array:
             value = f"array({self._scalar(key, type_)})"
             return value if key.optional else f"filter({value}, value -> value IS NOT NULL)"
-        each = sql_of(field.converted(_VALUE))
-        cast = each if field.read == type_ else f"cast({each} AS {type_.name})"
+        cast = _as(sql_of(field.converted(_VALUE)), field, type_)
         column = sql_of(field.column)
         values = f"array_distinct(transform(array_compact({column}), value -> {cast}))"
-        without = null if key.optional else f"filter({null}, value -> false)"
         return f"CASE WHEN size(array_compact({column})) > 0 THEN {values} ELSE {without} END"
 
     @cached_property
     def _types(self) -> list[SqlType]:
-        """The type of each part of the key, which fields of several steps have in common."""
-        steps = self.model.every
-        return [self._type(n, steps) for n in range(len(steps[0].keys))]
-
-    def _type(self, place: int, steps: Sequence[Step]) -> SqlType:
-        found: SqlType = VOID
-        for key in (step.keys[place] for step in steps):
-            field = self.conditions.fields.find(key)
-            type_ = VOID if field is None else _key_type(field)
-            if found != VOID and type_ != VOID and _kind(found) != _kind(type_):
-                what = f"the key {key.path} is {kind_name(type_)}, that of a step before "
-                what += kind_name(found)
-                hint = "cast one of the columns, so that keys can be equal"
-                raise failure(self.conditions.fields.text, key.span, what, hint)
-            found = type_ if found in (VOID, BIGINT) and type_ != VOID else found
-        return STRING if found == VOID else found
+        """The type of each part of the key."""
+        return self.conditions.fields.key_types(self.model)
 
 
 def _guarded(needed: Sequence[str], sql: str) -> str:
@@ -361,9 +346,11 @@ def _guarded(needed: Sequence[str], sql: str) -> str:
     return f"CASE WHEN {' AND '.join(needed)} THEN {sql} ELSE 0L END" if needed else sql
 
 
-def _key_type(field: FieldColumn) -> SqlType:
-    return BIGINT if field.read.is_whole else field.read
+def _stored(type_: SqlType) -> str:
+    """Return the type of a column of the key: of times that of numbers, which they are here."""
+    return BIGINT.name if type_.is_time else type_.name
 
 
-def _kind(type_: SqlType) -> SqlType:
-    return DOUBLE if type_.is_number else BOOLEAN if type_ == BOOLEAN else type_
+def _as(sql: str, field: FieldColumn, type_: SqlType) -> str:
+    """Return a value of a field as one of the key."""
+    return sql if field.read.name == _stored(type_) else f"cast({sql} AS {_stored(type_)})"
