@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
 
-from pyflinkcep.engines.correlations.running import alerts_of, grouped
+from pyflinkcep.engines.correlations import alerts_of, grouped
 from pyflinkcep.errors import (
     CepError,
     InputError,

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sigma correlations over events whose rules are known: counts in windows, and rules together."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple, Protocol
+
+import attrs
+
+from pyflinkcep.engines.latest.machine import END, LatestMachine, LatestMatch, Offer
+from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.sigma.condition import Alternative
+from pyflinkcep.sigma.correlation import Correlation, Kind
+
+Groups = Sequence[tuple[Hashable, frozenset[str]]]
+"""The groups of an event, each with the rules that it satisfies there."""
+
+
+class Alert(NamedTuple):
+    """The events of an alert; alerts of a correlation are in the order of `rank`."""
+
+    rank: tuple[int, ...]
+    time: int  # That of its last event, in ms
+    events: tuple[int, ...]  # Their numbers, in order
+
+
+class Correlating(Protocol):
+    """A correlation over events in their final order, numbered from 0."""
+
+    def process(self, event: int, time: int, groups: Groups) -> list[Alert]:
+        """Return the alerts that an event decides."""
+
+    def advance(self, time: int) -> list[Alert]:
+        """Return the alerts decided by that no event up to `time` will still come."""
+
+
+# --- windows: the last timespan at each event, or by the calendar
+
+ValueOf = Callable[[int], Any]
+"""Returns what a correlation measures of an event; None if there is none."""
+
+
+@attrs.define
+class _Window:
+    """The events of a group in the last timespan, and what is known of them together."""
+
+    events: deque[tuple[int, int, Any]] = attrs.field(factory=deque)  # Number, time, value
+    values: Counter[Any] = attrs.field(factory=Counter)  # How many have each value
+    total: int = 0  # The sum of values, if they are whole numbers
+    inexact: int = 0  # How many are not
+
+    def add(self, event: int, time: int, value: Any, kind: Kind) -> None:
+        """Add an event."""
+        self.events.append((event, time, value))
+        self._count(value, kind, 1)
+
+    def drop_before(self, time: int, kind: Kind) -> None:
+        """Drop the events before a time."""
+        while self.events and self.events[0][1] < time:
+            self._count(self.events.popleft()[2], kind, -1)
+
+    def _count(self, value: Any, kind: Kind, change: int) -> None:
+        if value is None or kind is Kind.EVENT_COUNT:
+            return
+        if kind is Kind.VALUE_COUNT:
+            self.values[value] += change
+            if not self.values[value]:
+                del self.values[value]
+        elif isinstance(value, int):
+            self.total += change * value
+        else:
+            self.inexact += change
+
+    def number(self, kind: Kind) -> Any:
+        """Return what the correlation measures."""
+        if kind is Kind.EVENT_COUNT:
+            return len(self.events)
+        if kind is Kind.VALUE_COUNT:
+            return len(self.values)
+        if self.inexact:  # in order, for the last digits depend on it
+            return sum(value for *_, value in self.events if value is not None)
+        return self.total
+
+
+@attrs.frozen
+class SlidingWindows:
+    """
+    A number that only grows: judged at each event over the last timespan, both ends included.
+
+    An alert uses its events up, so a group keeps fewer than it takes to alert.
+    """
+
+    correlation: Correlation
+    value_of: ValueOf
+    _windows: dict[Hashable, _Window] = attrs.field(init=False, factory=dict)
+
+    def process(self, event: int, time: int, groups: Groups) -> list[Alert]:
+        """Return the alerts that an event decides."""
+        found, kind = [], self.correlation.kind
+        for group, _ in groups:
+            window = self._windows.setdefault(group, _Window())
+            window.drop_before(time - self.correlation.timespan, kind)
+            window.add(event, time, self.value_of(event), kind)
+            if self.correlation.holds(window.number(kind)):
+                found.append(Alert((event,), time, tuple(own for own, *_ in window.events)))
+                del self._windows[group]
+        return found
+
+    def advance(self, time: int) -> list[Alert]:
+        """Forget windows that no event can add to."""
+        past = time - self.correlation.timespan
+        for group, window in list(self._windows.items()):
+            if window.events[-1][1] < past:
+                del self._windows[group]
+        return []
+
+
+@attrs.frozen
+class CalendarWindows:
+    """Numbers in any bounds: over windows since 1970, judged when they have ended."""
+
+    correlation: Correlation
+    value_of: ValueOf
+    _windows: dict[int, dict[Hashable, list[tuple[int, int]]]] = attrs.field(
+        init=False, factory=dict
+    )
+
+    def process(self, event: int, time: int, groups: Groups) -> list[Alert]:
+        """Take an event into the window of its time."""
+        found = self.advance(time - 1)
+        for group, _ in groups:
+            window = self._windows.setdefault(time // self.correlation.timespan, {})
+            window.setdefault(group, []).append((event, time))
+        return found
+
+    def advance(self, time: int) -> list[Alert]:
+        """Return the alerts of windows that have ended."""
+        found = []
+        ended = (time + 1) // self.correlation.timespan
+        for number in sorted(number for number in self._windows if number < ended):
+            for own in self._windows.pop(number).values():
+                events = tuple(event for event, _ in own)
+                value = measured(self.correlation, [self.value_of(event) for event in events])
+                if value is not None and self.correlation.holds(value):
+                    found.append(Alert((number, events[0]), own[-1][1], events))
+        return found
+
+
+def measured(correlation: Correlation, values: Sequence[Any]) -> Any:
+    """Return the number of a window's values, None being no value; None if there is no number."""
+    kind = correlation.kind
+    if kind is Kind.EVENT_COUNT:
+        return len(values)
+    known = [value for value in values if value is not None]
+    if kind is Kind.VALUE_COUNT:
+        return len(set(known))
+    if kind is Kind.VALUE_SUM:
+        return sum(known)
+    if not known:
+        return None
+    if kind is Kind.VALUE_AVG:
+        return sum(known) / len(known)
+    return _percentile(sorted(map(float, known)), correlation.percentile / 100)
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    """Return a percentile between the two nearest values, as Spark's ``percentile``."""
+    at = (len(ordered) - 1) * share
+    low, high = math.floor(at), math.ceil(at)
+    if ordered[low] == ordered[high]:
+        return ordered[low]
+    return (high - at) * ordered[low] + (at - low) * ordered[high]
+
+
+# --- rules that occur together within a timespan: in any order, or one after another
+
+
+@attrs.define
+class _Group:
+    """What an alternative keeps for a group: one event for each rule."""
+
+    latest: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # By rule: number, time
+    absent: int | None = None  # The latest time of an absent rule
+    stopped: int = 0  # How often an absent rule stopped what waited
+
+
+@attrs.frozen(order=True)
+class _Waiting:
+    """An alert, until no event of an absent rule can stop it any more."""
+
+    decided: int  # The watermark that decides it
+    alert: Alert
+    group: _Group = attrs.field(order=False)
+    stopped: int = attrs.field(order=False)  # As of the group when it began to wait
+
+
+@attrs.frozen
+class Together:
+    """
+    Rules in any order: the latest event of each within the timespan of the newest.
+
+    An alert uses them up, also one that an absent rule stops.
+    """
+
+    correlation: Correlation
+    _groups: dict[tuple[int, Hashable], _Group] = attrs.field(init=False, factory=dict)
+    _waiting: list[_Waiting] = attrs.field(init=False, factory=list)
+
+    def process(self, event: int, time: int, groups: Groups) -> list[Alert]:
+        """Return the alerts that an event decides."""
+        found = self.advance(time - 1)
+        for number, way in enumerate(self.correlation.alternatives):
+            for place, (group, rules) in enumerate(groups):
+                if rules & (way.present | way.absent):
+                    own = self._groups.setdefault((number, group), _Group())
+                    found += self._offered(own, way, (event, time), rules, (event, number, place))
+        return found
+
+    def _offered(
+        self,
+        group: _Group,
+        way: Alternative,
+        event: tuple[int, int],
+        rules: frozenset[str],
+        rank: tuple[int, ...],
+    ) -> list[Alert]:
+        _, time = event
+        if rules & way.absent:
+            group.absent = time
+            group.stopped += 1
+        if not rules & way.present:
+            return []
+        group.latest |= dict.fromkeys(rules & way.present, event)
+        near = {rule: one for rule, one in group.latest.items() if time - one[1] <= self._span}
+        group.latest = near
+        if len(near) < way.least:
+            return []
+        group.latest = {}
+        events = sorted(set(near.values()))
+        alert = Alert(rank, time, tuple(number for number, _ in events))
+        first = events[0][1]
+        if group.absent is not None and group.absent >= first:
+            return []
+        if not way.absent:
+            return [alert]
+        heappush(self._waiting, _Waiting(first + self._span, alert, group, group.stopped))
+        return []
+
+    @property
+    def _span(self) -> int:
+        return self.correlation.timespan
+
+    def advance(self, time: int) -> list[Alert]:
+        """Return the alerts that no event of an absent rule can stop any more."""
+        found = []
+        while self._waiting and self._waiting[0].decided <= time:
+            one = heappop(self._waiting)
+            if one.stopped == one.group.stopped:
+                found.append(one.alert)
+        return found
+
+
+@attrs.frozen
+class Ordered:
+    """Rules one after another: as steps of the machine of which the latest runs live."""
+
+    correlation: Correlation
+    _machine: LatestMachine = attrs.field(init=False)
+
+    @_machine.default
+    def _make_machine(self) -> LatestMachine:
+        rules = self.correlation.rules
+        return LatestMachine([LatestRule.of(len(rules), self.correlation.timespan)])
+
+    def process(self, event: int, time: int, groups: Groups) -> list[Alert]:
+        """Return the alerts that an event decides."""
+        offers = [
+            Offer(0, step, group)
+            for group, rules in groups
+            for step, rule in enumerate(self.correlation.rules)
+            if rule in rules
+        ]
+        return self._alerts(self._machine.process((event, time), time, offers))
+
+    def advance(self, time: int) -> list[Alert]:
+        """Drop runs that are too old to go on."""
+        self._machine.prune(time)
+        return []
+
+    @staticmethod
+    def _alerts(matches: list[LatestMatch]) -> list[Alert]:
+        found = []
+        for match in matches:
+            last, time = match.events[-1]
+            found.append(Alert((last, match.number), time, tuple(own for own, _ in match.events)))
+        return found
+
+
+# --- all alerts
+
+
+def correlating(correlation: Correlation, value_of: ValueOf) -> Correlating:
+    """Return the machine for a correlation; `value_of` tells what it measures of an event."""
+    if correlation.kind is Kind.TEMPORAL:
+        return Together(correlation)
+    if correlation.kind is Kind.TEMPORAL_ORDERED:
+        return Ordered(correlation)
+    if correlation.slides:
+        return SlidingWindows(correlation, value_of)
+    return CalendarWindows(correlation, value_of)
+
+
+def alerts_of(
+    correlation: Correlation, times: Sequence[int], groups: Sequence[Groups], value_of: ValueOf
+) -> list[Alert]:
+    """Return all alerts of events in order, given the times and groups of each."""
+    machine = correlating(correlation, value_of)
+    found: list[Alert] = []
+    for event, (time, own) in enumerate(zip(times, groups, strict=True)):
+        if own:
+            found += machine.process(event, time, own)
+    return sorted([*found, *machine.advance(END)], key=lambda alert: alert.rank)
+
+
+def grouped(by_rule: Sequence[tuple[str, Hashable]]) -> Groups:
+    """Return groups, each once, of the rules that an event satisfies and its group at each."""
+    rules: dict[Hashable, set[str]] = {}
+    for rule, group in by_rule:
+        rules.setdefault(group, set()).add(rule)
+    return [(group, frozenset(own)) for group, own in rules.items()]
