@@ -23,16 +23,7 @@ from pyflinkcep.expressions.sql_types import (
     literal_type,
 )
 from pyflinkcep.expressions.tokens import place
-from pyflinkcep.expressions.tree import (
-    EACH,
-    Call,
-    Column,
-    Literal,
-    Operation,
-    Span,
-    Tree,
-    mapped,
-)
+from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Span, Tree, mapped
 
 ABOUT_A_FIELD = ("cidrmatch", "endswith", "startswith", "stringcontains")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}

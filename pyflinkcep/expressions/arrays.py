@@ -49,15 +49,7 @@ from pyflinkcep.expressions.sql_types import (
     literal_type,
     operation_type,
 )
-from pyflinkcep.expressions.tree import (
-    Call,
-    Column,
-    Literal,
-    Operation,
-    Tree,
-    leaves,
-    parts,
-)
+from pyflinkcep.expressions.tree import Call, Column, Literal, Operation, Tree, leaves, parts
 
 Array = np.ndarray[Any, Any]
 

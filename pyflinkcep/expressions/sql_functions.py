@@ -8,13 +8,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import (
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    ROUND_HALF_EVEN,
-    ROUND_HALF_UP,
-    Decimal,
-)
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import lru_cache, reduce
 from typing import Any
 

@@ -19,13 +19,7 @@ from pyflinkcep.expressions.tokens import (
     interval_us,
     is_at,
 )
-from pyflinkcep.match_recognize.tokens import (
-    Source,
-    as_name,
-    partner,
-    tokenize,
-    with_array_calls,
-)
+from pyflinkcep.match_recognize.tokens import Source, as_name, partner, tokenize, with_array_calls
 from pyflinkcep.match_recognize.tree import (
     Alternation,
     Anchor,

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pattern API: patterns, quantifiers, conditions and skip strategies, as pure data."""
 
-from pyflinkcep.conditions import (
-    IterativeCondition,
-    RichIterativeCondition,
-    SimpleCondition,
-)
+from pyflinkcep.conditions import IterativeCondition, RichIterativeCondition, SimpleCondition
 from pyflinkcep.errors import UnusedResultWarning
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern

@@ -16,13 +16,7 @@ from pyflinkcep.errors import ConditionError
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import Ints, field_names, integers
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import (
-    NO_DEADLINE,
-    Items,
-    PageMatcher,
-    Wanted,
-    make_matcher,
-)
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, PageMatcher, Wanted, make_matcher
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, needed_stretches
 from pyflinkcep.rules.page_events import PageEvents

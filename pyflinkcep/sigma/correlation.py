@@ -13,12 +13,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import (
-    CepError,
-    InvalidArgumentError,
-    NotSupportedError,
-    did_you_mean,
-)
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError, did_you_mean
 from pyflinkcep.sigma.condition import Alternative, alternatives_of
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

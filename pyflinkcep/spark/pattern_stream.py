@@ -12,28 +12,19 @@ from pyflinkcep.engines.choice import EVENT_LISTS, LATEST
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.functions import (
-    OutputTag,
-    PatternProcessFunction,
-    TimedOutPartialMatchHandler,
-)
+from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.coercion import as_count
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.outputs import (
-    match_rows,
-)
+from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.diagnostics import funnel_of, reached_rows, waiting, why_not
 from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.settings import (
-    Schema,
-    check_bounded,
-)
+from pyflinkcep.spark.plan.settings import Schema, check_bounded
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.results import MatchStream
 from pyflinkcep.traces.funnel import FunnelSettings, funnel_steps

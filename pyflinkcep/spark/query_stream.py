@@ -16,14 +16,8 @@ from pyflinkcep.engines.choice import (
     is_contiguous,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
-from pyflinkcep.errors import (
-    InvalidArgumentError,
-    NotSupportedError,
-)
-from pyflinkcep.functions import (
-    PatternProcessFunction,
-    TimedOutPartialMatchHandler,
-)
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query, Totals
 from pyflinkcep.sase.types import one_line

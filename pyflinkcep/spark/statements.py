@@ -13,11 +13,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep.errors import (
-    CepError,
-    InputError,
-    NotSupportedError,
-)
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.tokens import Token
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike, with_own_columns

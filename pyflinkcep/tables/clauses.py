@@ -16,13 +16,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.rows.matching import PLACE, OutputRows
-from pyflinkcep.engines.rows.plan import (
-    Compiled,
-    Defines,
-    StandardClause,
-    error_of,
-    read_clause,
-)
+from pyflinkcep.engines.rows.plan import Compiled, Defines, StandardClause, error_of, read_clause
 from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
 from pyflinkcep.expressions.evaluator import RowTypes, part_value

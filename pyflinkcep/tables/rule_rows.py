@@ -19,15 +19,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.engines.literals import LiteralTest, literal_hits
 from pyflinkcep.expressions.sql_types import STRING, VOID
-from pyflinkcep.expressions.tree import (
-    EACH,
-    Call,
-    Column,
-    Literal,
-    Operation,
-    Tree,
-    attribute_of,
-)
+from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree, attribute_of
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.tables.field_values import NO, UNKNOWN, YES, Answers, EventFields, FieldValues
 

@@ -27,12 +27,7 @@ from pyflinkcep.engines.compressed.matches import (
     windows_of,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import (
-    QueryPlan,
-    UnlistedMatches,
-    compressed_matches,
-    last_event,
-)
+from pyflinkcep.engines.queries import QueryPlan, UnlistedMatches, compressed_matches, last_event
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable

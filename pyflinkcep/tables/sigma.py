@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import attrs
 
 from pyflinkcep.engines.correlations import alerts_of, grouped
-from pyflinkcep.errors import (
-    CepError,
-    InputError,
-    InvalidArgumentError,
-    did_you_mean,
-    suggesting,
-)
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, did_you_mean, suggesting
 from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_correlation
 from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
 from pyflinkcep.tables.conditions import satisfying

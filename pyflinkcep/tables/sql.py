@@ -18,12 +18,7 @@ from pyflinkcep.conditions import (
     RichOrCondition,
 )
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
-from pyflinkcep.errors import (
-    CepError,
-    ConditionError,
-    InvalidArgumentError,
-    NotSupportedError,
-)
+from pyflinkcep.errors import CepError, ConditionError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition, local_expressions
 from pyflinkcep.expressions.tokens import SqlSyntaxError, slip

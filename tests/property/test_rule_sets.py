@@ -12,16 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep import (
-    Eql,
-    Pattern,
-    match,
-    matchEql,
-    matchMany,
-    matchSase,
-    matchSigma,
-    parse,
-)
+from pyflinkcep import Eql, Pattern, match, matchEql, matchMany, matchSase, matchSigma, parse
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule, SigmaCorrelation

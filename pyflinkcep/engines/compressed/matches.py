@@ -11,13 +11,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.compressed.counting import (
-    Ended,
-    Exact,
-    MeasuredValues,
-    Total,
-    combined,
-)
+from pyflinkcep.engines.compressed.counting import Ended, Exact, MeasuredValues, Total, combined
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.numbers import mean

@@ -12,14 +12,7 @@ import numpy as np
 
 from pyflinkcep.engines.lists.clauses import Clauses, Columns, named
 from pyflinkcep.engines.lists.frame import Conditions, ElementList, Flags, Frame, Ranks
-from pyflinkcep.engines.lists.ranges import (
-    Ints,
-    Stretches,
-    TypeCodes,
-    earlier,
-    expanded,
-    later,
-)
+from pyflinkcep.engines.lists.ranges import Ints, Stretches, TypeCodes, earlier, expanded, later
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.placement import constant_tests

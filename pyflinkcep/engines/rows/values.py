@@ -43,12 +43,7 @@ from pyflinkcep.expressions.sql_types import (
     aggregate_type,
     array_of,
 )
-from pyflinkcep.expressions.sql_values import (
-    cast_value,
-    compared,
-    is_same,
-    truth,
-)
+from pyflinkcep.expressions.sql_values import cast_value, compared, is_same, truth
 from pyflinkcep.expressions.values import Typed, aggregated, spread
 from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 

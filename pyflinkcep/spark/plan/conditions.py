@@ -8,13 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DayTimeIntervalType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StringType, StructType
 
 from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.engines.flink.nfa import NFA

@@ -36,15 +36,7 @@ from pyflinkcep.show.diagnosis import (
     WITHOUT_KEY_OR_TIME,
     Sign,
 )
-from pyflinkcep.show.live_page import (
-    DASHBOARD,
-    Line,
-    body,
-    chart,
-    make_app,
-    page,
-    prometheus_text,
-)
+from pyflinkcep.show.live_page import DASHBOARD, Line, body, chart, make_app, page, prometheus_text
 from pyflinkcep.show.query_history import History, Point, reason_of
 from tests.unit.monitor.support import BAD, progress, told
 from tests.unit.show.support import points, size, texts

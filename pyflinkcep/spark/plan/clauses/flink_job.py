@@ -8,10 +8,7 @@ from functools import partial
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import CepError

@@ -39,12 +39,7 @@ from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.spark.plan.analysis import (
-    first_line,
-    is_about,
-    is_ansi,
-    is_case_sensitive,
-)
+from pyflinkcep.spark.plan.analysis import first_line, is_about, is_ansi, is_case_sensitive
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column

@@ -10,14 +10,7 @@ import attrs
 import pyarrow as pa
 from pyspark import cloudpickle as pickle
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
