@@ -31,7 +31,7 @@ from pyflinkcep.expressions.tree import (
     rewritten,
 )
 from pyflinkcep.match_recognize.expressions import read_expression
-from pyflinkcep.match_recognize.flink_condition import flink_condition
+from pyflinkcep.match_recognize.flink import flink_condition
 from pyflinkcep.match_recognize.names import Names as MatchNames
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.tokens import Source, tokenize
