@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from heapq import heappop, heappush
@@ -13,6 +12,7 @@ import attrs
 
 from pyflinkcep.engines.latest.machine import END, LatestMachine, LatestMatch, Offer
 from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.expressions.aggregates import percentile
 from pyflinkcep.sigma.condition import Alternative
 from pyflinkcep.sigma.correlation import Correlation, Kind
 
@@ -164,16 +164,7 @@ def measured(correlation: Correlation, values: Sequence[Any]) -> Any:
         return None
     if kind is Kind.VALUE_AVG:
         return sum(known) / len(known)
-    return _percentile(sorted(map(float, known)), correlation.percentile / 100)
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Return a percentile between the two nearest values, as Spark's ``percentile``."""
-    at = (len(ordered) - 1) * share
-    low, high = math.floor(at), math.ceil(at)
-    if ordered[low] == ordered[high]:
-        return ordered[low]
-    return (high - at) * ordered[low] + (at - low) * ordered[high]
+    return percentile(sorted(map(float, known)), correlation.percentile / 100)
 
 
 # --- rules that occur together within a timespan: in any order, or one after another

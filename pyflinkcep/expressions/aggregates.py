@@ -46,6 +46,14 @@ def median(numbers: Sequence[float]) -> float:
     return low if low == high else low + 0.5 * (high - low)
 
 
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return a percentile of numbers in order, between the two nearest to the digit as Spark's."""
+    at = (len(ordered) - 1) * share
+    low, high = math.floor(at), math.ceil(at)
+    below, above = float(ordered[low]), float(ordered[high])
+    return below if below == above else (high - at) * below + (at - low) * above
+
+
 added = EXACT.add
 """Add two decimals; the kernel calls it."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.aggregates import percentile
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import QuantifierProperty, Stage
@@ -114,6 +115,9 @@ class Count:
     since_ms: Sequence[int]  # The times since the event before, of those that have one, ascending
 
 
+NOTHING = Count(0, 0, ())
+
+
 @attrs.frozen(repr=False)
 class Funnel(Report):
     """
@@ -185,7 +189,8 @@ def counted_funnel(
             **dict(zip(settings.by, group, strict=True)),
             **_row(step, counts, has_key),
             **{
-                name: _quantile(counts[step.number].since_ms, at) if step.number in counts else None
+                name: percentile(since, at) if len(since) else None
+                for since in [counts.get(step.number, NOTHING).since_ms]
                 for name, at in settings.quantiles.items()
             },
         }
@@ -196,13 +201,11 @@ def counted_funnel(
 
 
 def _row(step: FunnelStep, counts: Mapping[int, Count], has_key: bool) -> dict[str, Any]:
-    nothing = Count(0, 0, ())
-
     def size(number: int) -> int:
-        count = counts.get(number, nothing)
+        count = counts.get(number, NOTHING)
         return count.keys if has_key else count.partials
 
-    own, count = size(step.number), counts.get(step.number, nothing)
+    own, count = size(step.number), counts.get(step.number, NOTHING)
     first, previous = size(0), size(step.previous)
     return {
         "stage": step.stage,
@@ -213,13 +216,3 @@ def _row(step: FunnelStep, counts: Mapping[int, Count], has_key: bool) -> dict[s
         "ofPrevious": own / previous if previous else None,
         "dropOff": previous - own,
     }
-
-
-def _quantile(ordered: Sequence[int], at: float) -> float | None:
-    """Return a quantile as Spark's percentile does: between two values in proportion."""
-    if not len(ordered):
-        return None
-    place = at * (len(ordered) - 1)
-    low = int(place)
-    below, above = int(ordered[low]), int(ordered[min(low + 1, len(ordered) - 1)])
-    return below + (above - below) * (place - low)

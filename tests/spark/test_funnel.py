@@ -31,7 +31,8 @@ PATTERN = (
     .within(timedelta(seconds=10))
 )
 NUMBERS = [1, 2, 9, 0, 1, 7, 3, 2, 2, 8, 0, 5, 1, 1, 4, 9, 1, 0, 2, 6]
-ROWS = [("ab"[n % 3 % 2], n, value, n % 2) for n, value in enumerate(NUMBERS)]
+# The times of partial matches are odd numbers, so that quantiles are fractions.
+ROWS = [("ab"[n % 3 % 2], n * 1000 + n * n % 97, value, n % 2) for n, value in enumerate(NUMBERS)]
 SCHEMA = "k string, t timestamp, n int, `odd one` int"
 
 
@@ -41,15 +42,15 @@ def found_on(events: DataFrame, pattern: Pattern = PATTERN) -> PatternStream:
 
 
 def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
-    """Grouped or not, with a key or without, by SQL or by functions; charts take its rows."""
-    rows = [(k, datetime.fromtimestamp(t, UTC), n, o) for k, t, n, o in ROWS]
-    local = [{"k": k, "t": t * 1000, "n": n, "odd one": o} for k, t, n, o in ROWS]
+    """Grouped or not, keyed or not, by SQL or functions, to the last digit; charts take its rows."""
+    rows = [(k, datetime.fromtimestamp(t / 1000, UTC), n, o) for k, t, n, o in ROWS]
+    local = [{"k": k, "t": t, "n": n, "odd one": o} for k, t, n, o in ROWS]
     in_python = PATTERN.where(lambda row: row.n < 1)
     with configured(spark, QUICK_FOR_MANY_PLANS):
         events = spark.createDataFrame(rows, SCHEMA)
         found = found_on(events)
         answers = {
-            "by": found.funnel(by="odd one", quantiles=(0, 0.25, 1)),
+            "by": found.funnel(by="odd one", quantiles=(0, 0.1, 0.25, 0.9, 1)),
             "python": found_on(events, in_python).funnel(by=["k"]),
             "no key": CEP.pattern(events, PATTERN).inEventTime("t").funnel(),
             "nobody": found_on(events.where("n > 100")).funnel(),
@@ -58,7 +59,7 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
         matches = found.toDF().collect()
 
     expected = {
-        "by": funnel(PATTERN, local, "t", "k", by="odd one", quantiles=(0, 0.25, 1)),
+        "by": funnel(PATTERN, local, "t", "k", by="odd one", quantiles=(0, 0.1, 0.25, 0.9, 1)),
         "python": funnel(PATTERN, local, "t", "k", by="k"),
         "no key": funnel(PATTERN, local, "t"),
         "nobody": funnel(PATTERN, [], key="k"),

@@ -51,6 +51,17 @@ def test_keys_partial_matches_and_times_of_each_stage() -> None:
     assert len(matches) == found.rows[-1]["partialMatches"]
 
 
+def test_quantiles_are_sparks_to_the_last_digit() -> None:
+    """A quantile between two times weighs both, as Spark does it."""
+    steps = [27, 124, 229, 335, 700, 703, 710, 944, 986]
+    log = [(n, t, x) for n, step in enumerate(steps) for t, x in ((0, "v"), (step, "c"))]
+    events = [{"user": user, "ts": ts, "x": x} for user, ts, x in log]
+    pattern = Pattern.begin("view").where("x = 'v'").followedBy("cart").where("x = 'c'")
+    found = funnel(pattern, events, timestamp="ts", key="user", quantiles=(0.1, 0.9))
+
+    assert columns(found, "p10Ms", "p90Ms")[1] == (104.6, 952.4)
+
+
 def test_groups_are_those_of_the_first_event() -> None:
     """A partial match stays in the group that it began in; each group has all stages."""
     found = funnel(SHOP, EVENTS, timestamp="ts", key="user", by=["at"], quantiles=())
