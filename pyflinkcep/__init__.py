@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
     from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
-    from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
+    from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, suppress, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
 
@@ -145,6 +145,7 @@ __all__ = [
     "parse",
     "seq",
     "sigmaRules",
+    "suppress",
     "textTime",
     "trace",
     "whyNot",
@@ -174,7 +175,7 @@ _NAMES = {
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "DynamicRuleStream", "EqlStream",
         "KeyedDataFrame", "PatternStream", "QueryStream", "RuleStream", "cepError", "keyBy",
         "matchId", "matchRecognize"),
-    "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
+    "tables": ("match", "matchEql", "matchSase", "matchSigma", "suppress", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip

@@ -191,10 +191,30 @@ def test_postgres_alerts_pattern():
     ]
 
 
+def test_suppressed_alerts_rules():
+    """All readings of the sample at once show the alerts, and how many others, that it prints."""
+    sample = load("suppressed_alerts")
+    rows = [line.split() for lines in sample.FILES for line in lines]
+    readings = {
+        "host": [host for host, _, _ in rows],
+        "used": [float(used) for _, used, _ in rows],
+        "time": [datetime.fromisoformat(f"2024-05-06T{time}") for _, _, time in rows],
+    }
+
+    found = pyflinkcep.matchMany(sample.rules(), readings, timestamp="time")
+    shown = pyflinkcep.suppress(found, "10 minutes").to_pylist()
+
+    assert sorted((f"{row['matchTimestamp']:%H:%M}", row["rule"], row["suppressed"])
+                  for row in shown) == [
+        ("09:00", "full", 3), ("09:01", "full", 0), ("09:06", "filling", 0), ("09:11", "full", 1)
+    ]  # fmt: skip
+
+
 @pytest.mark.spark
-def test_postgres_alerts_leaves_out_what_is_there(spark, capsys):
+@pytest.mark.parametrize("name", ["postgres_alerts", "suppressed_alerts"])
+def test_a_second_run_changes_nothing_in_postgresql(name, spark, capsys):
     """A second run from the start writes the same alerts, and the table has each once."""
-    sample = load("postgres_alerts")
+    sample = load(name)
     with postgresql() as dsn:
         sample.main(spark, dsn)
 

@@ -457,6 +457,7 @@ class KeptEvents:
     since: Ints  # For each key its first event to keep, among all events
     deadlines: Ints  # For each key when time alone has an effect
     numbers: Ints  # A row for each key
+    until: Ints | None = None  # For each key the end of what it keeps; None for all since then
 
 
 class EventPages(ABC):
@@ -498,7 +499,8 @@ class EventPages(ABC):
         keys = KeyEvents(handles, bounds, held, numbers, is_known, watermark, items.key_of)
         kept = self.matched(keys)
         going = np.flatnonzero(kept.goes_on)
-        since, counts = kept.since[going], (bounds[1:] - kept.since)[going]
+        until = bounds[1:] if kept.until is None else kept.until
+        since, counts = kept.since[going], (until - kept.since)[going]
         versions = np.full((len(going), 1), self.version, np.int64)
         return Written(
             going,

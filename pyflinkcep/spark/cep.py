@@ -26,15 +26,19 @@ from pyflinkcep.errors import (
     check_columns,
     suggesting,
 )
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.order import TieOrder
+from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.rule_log import RuleLog
 from pyflinkcep.rules.rule_set import Rules, rules_of
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sigma import SigmaRules
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.arrow.internals import is_event_time
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.eql_stream import EqlStream
+from pyflinkcep.spark.match_id import matchId
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.analysis import check_analysable
 from pyflinkcep.spark.plan.queries.job import analysed_on
@@ -48,10 +52,15 @@ from pyflinkcep.spark.plan.settings import (
 )
 from pyflinkcep.spark.plan.sigma import alerts_of
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
+from pyflinkcep.spark.plan.suppression import SuppressionJob
 from pyflinkcep.spark.query_stream import QueryStream
+from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
+from pyflinkcep.spark.worker.consumers import MAIN
 from pyflinkcep.tables.recognize import clause_limit
+from pyflinkcep.tables.suppression import suppression_keys
+from pyflinkcep.time import duration_ms
 
 
 @suggesting
@@ -778,3 +787,87 @@ class CEP:
                 parallel_tasks=parallelTasks,
             ),
         )
+
+    @staticmethod
+    @suggesting
+    def suppress(
+        alerts: DataFrame,
+        period: timedelta | str,
+        key: str | Column | Sequence[str | Column] | None = None,
+        timestamp: str = MATCH_TIME,
+        *,
+        keyGroups: int = 128,
+        name: str | None = None,
+        parallelTasks: int | None = None,
+    ) -> CepDataFrame:
+        """
+        Show of the alerts of a rule and key the first in each period, and count the others.
+
+        The first alert opens a window; alerts of the same rule and key whose time is less than
+        `period` after its time are suppressed, and the next one opens another. Alerts of one time
+        are in the order of their column ``matchId``; without it, of a hash of the row. Which are
+        shown does not depend on how a stream is cut into micro-batches, nor on restarts.
+
+        Parameters
+        ----------
+        alerts : DataFrame
+            A row for each alert, such as ``CEP.patterns(…).toDF()``, bounded or streaming.
+        period : timedelta or str
+            How long alerts are suppressed, at least a millisecond, in the time of events.
+        key : str, Column, or list of them, optional
+            What suppressed alerts have in common beside their column ``rule``, if they have one:
+            columns, fields such as ``"key.user"``, or expressions; ``[]`` for nothing. By default
+            the column ``key``. Null is a value like any other.
+        timestamp : str
+            The column of an alert's time: timestamp, timestamp_ntz, or bigint (epoch milliseconds).
+        keyGroups, name, parallelTasks
+            As for :meth:`CEP.pattern`.
+
+        Returns
+        -------
+        CepDataFrame
+            The alerts that are shown, with the number of others in ``suppressed``. On a stream an
+            alert comes when the watermark has passed its time, with the number known then, and a
+            second time when the window is over, if more were suppressed: the row with the greatest
+            number is the last.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the period is less than a millisecond, or there is no column ``key`` and none named.
+        InputError
+            If a column is missing, or of a type that keys or times cannot have.
+
+        See Also
+        --------
+        pyflinkcep.suppress : The same for alerts in memory.
+
+        Examples
+        --------
+        >>> fail = Pattern.begin("fail").where("result = 'fail'")
+        >>> alerts = CEP.patterns(events, {"fail": fail}, "ts").toDF()
+        >>> shown = CEP.suppress(alerts, "10 seconds")
+        >>> shown.select("rule", "matchTimestamp", "suppressed").show()
+        +----+--------------+----------+
+        |rule|matchTimestamp|suppressed|
+        +----+--------------+----------+
+        |fail|          1000|         1|
+        +----+--------------+----------+
+        """
+        period_ms = duration_ms(period, "period")
+        check_columns("CEP.suppress", timestamp=timestamp)
+        given = _checked(alerts)
+        is_known = timestamp in given.columns and is_event_time(given.schema[timestamp])
+        if isinstance(alerts, CepDataFrame) and given.isStreaming and not is_known:
+            given = alerts.withEventTime(timestamp).toDF()
+        job = SuppressionJob.analyse(
+            given,
+            suppression_keys("CEP.suppress", key, given.columns, (str, Column)),
+            timestamp,
+            period_ms,
+            matchId(*map(quoted, given.columns)),
+            JobSettings(keyGroups, allows_null_keys=True, name=name, parallel_tasks=parallelTasks),
+        )
+        if job.job.is_stream:
+            return stream_result(job.stream(), {MAIN: job.schema}, timestamp)
+        return CepDataFrame(Result.of(job.run(), job.job.name))

@@ -3,7 +3,8 @@
 Matches on events in memory: tables of Arrow, pandas and polars, files, and lists.
 
 :func:`match` is for patterns, :func:`matchSase` and :func:`matchEql` for queries,
-:func:`matchRecognize` for SQL, :func:`matchSigma` for correlations.
+:func:`matchRecognize` for SQL, :func:`matchSigma` for correlations; :func:`suppress` shows the
+first of alerts.
 """
 
 from pyflinkcep.tables.eql import matchEql
@@ -13,6 +14,7 @@ from pyflinkcep.tables.matches import Matches, OutputTable
 from pyflinkcep.tables.recognize import matchRecognize
 from pyflinkcep.tables.sase import matchSase
 from pyflinkcep.tables.sigma import matchSigma
+from pyflinkcep.tables.suppression import suppress
 from pyflinkcep.tables.text_time import textTime
 
 __all__ = [
@@ -25,5 +27,6 @@ __all__ = [
     "matchRecognize",
     "matchSase",
     "matchSigma",
+    "suppress",
     "textTime",
 ]
