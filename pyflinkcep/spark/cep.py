@@ -844,10 +844,10 @@ class CEP:
 
         Examples
         --------
-        >>> fail = Pattern.begin("fail").where("result = 'fail'")
-        >>> alerts = CEP.patterns(events, {"fail": fail}, "ts").toDF()
-        >>> shown = CEP.suppress(alerts, "10 seconds")
-        >>> shown.select("rule", "matchTimestamp", "suppressed").show()
+        >>> any_fail = Pattern.begin("fail").where("result = 'fail'")
+        >>> failed = CEP.patterns(events, {"fail": any_fail}, "ts").toDF()
+        >>> first = CEP.suppress(failed, "10 seconds")
+        >>> first.select("rule", "matchTimestamp", "suppressed").show()
         +----+--------------+----------+
         |rule|matchTimestamp|suppressed|
         +----+--------------+----------+

@@ -77,7 +77,7 @@ def _expected(alerts: Alerts, period: int) -> dict[str, int]:
 
 
 @attrs.define(eq=False)
-class _Stream:
+class Stream:
     """All alerts of a stream in one bucket; every micro-batch begins with the state as bytes."""
 
     unit: int
@@ -159,7 +159,7 @@ def test_in_memory_and_in_a_task(given_: tuple[int, Alerts]) -> None:
     in_order = [one["events"] for one in alerts if one["matchId"] in expected]
     assert [row["events"] for row in shown] == in_order
 
-    stream = _Stream(unit)
+    stream = Stream(unit)
     types = from_arrow_schema(_schema(unit)).add("suppressed", LongType(), False)
     task = SuppressionTask(stream.alerts, types)
     rows = [row for batch in task.run(iter(stream.table(alerts).to_batches(7)))
@@ -172,7 +172,7 @@ def test_in_memory_and_in_a_task(given_: tuple[int, Alerts]) -> None:
 def test_on_a_stream(given_: tuple[int, Alerts], data: st.DataObject) -> None:
     """In any micro-batches a stream shows the same, an alert twice at the most, and keeps nothing."""
     unit, alerts = given_
-    stream, rest = _Stream(unit), alerts
+    stream, rest = Stream(unit), alerts
     while rest:
         size = data.draw(st.integers(1, len(rest)))
         stream.batch(rest[:size])

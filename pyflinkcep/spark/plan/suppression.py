@@ -94,7 +94,8 @@ class SuppressionJob:
 
 def _comparable(alerts: DataFrame, key: str | Column) -> str | Column:
     """Return a key; in place of a map its entries, which can be compared."""
-    own = alerts.schema[key].dataType if isinstance(key, str) and key in alerts.columns else None
-    if isinstance(own, MapType):
-        return F.array_sort(F.map_entries(F.col(quoted(key)))).alias(key)
-    return key
+    if not isinstance(key, str) or key not in alerts.columns:
+        return key
+    if not isinstance(alerts.schema[key].dataType, MapType):
+        return key
+    return F.array_sort(F.map_entries(F.col(quoted(key)))).alias(key)
