@@ -43,6 +43,7 @@ _LEFT_OUT = {
     "test_match_windows.py::test_windows_of_streams": _STREAM,
     "test_match_expressions.py::test_streams": _STREAM,
     "test_ported_jobs.py::test_long_rides": _STREAM,
+    "test_suppression.py::test_a_stream": _STREAM,
     "test_ported_jobs.py::test_absence_of_a_top_up": _STREAM,
     "test_warnings.py::test_a_pattern_on_micro_batches": _STREAM,
     "test_warnings.py::test_epoch_seconds": _JVM,

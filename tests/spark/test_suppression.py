@@ -14,6 +14,7 @@ from pyflinkcep import CEP, Pattern, Time, keyBy, matchId, matchMany, suppress
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.rules import Rule
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from tests.spark.streams import FileSource, run
 from tests.spark.support import configured
 from tests.spark.test_stream_rules import RULES as ALL
@@ -82,8 +83,10 @@ def test_keys(spark: SparkSession) -> None:
 
     assert counts() == {"one": [1] * 6, "two": [11]}
     assert counts(key=[]) == {"one": [11], "two": [11]}
-    assert counts(key="key.user") == counts(key=F.col("key.user").alias("u"))
-    assert counts(key="key.user") == {"one": [5, 5], "two": [11]}
+    user = {"one": [5, 5], "two": [11]}
+    assert counts(key=F.col("key")["user"].alias("user")) == user
+    if engine_of(spark) is SPARK:  # Sail does not read maps so
+        assert counts(key="key.user") == user
     assert counts(key=["rule", "matchTimestamp"]) == {"one": [0] * 12, "two": [0] * 12}
 
 
@@ -100,8 +103,8 @@ def test_alerts_of_a_pattern(spark: SparkSession) -> None:
     assert again.orderBy("matchTimestamp").collect() == first
 
 
-def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """A bad period, a missing or wrong column, and a stream without a watermark, each by name."""
+def test_what_is_refused(spark: SparkSession) -> None:
+    """A bad period, and a missing or wrong column, each by name."""
     alerts = spark.createDataFrame([], "rule string, user string, at timestamp, n string")
     with pytest.raises(InvalidArgumentError, match="at least a millisecond"):
         CEP.suppress(alerts, Time.seconds(-1), "user", "at")
@@ -120,6 +123,10 @@ def test_what_is_refused(spark: SparkSession, tmp_path: Path) -> None:
         CEP.suppress(alerts, "1 minute", "user", "n")
     with pytest.raises(InputError, match="have a column 'suppressed'"):
         CEP.suppress(alerts.withColumnRenamed("n", "suppressed"), "1 minute", "user", "at")
+
+
+def test_a_stream_without_a_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    """It is refused: no alert would ever come."""
     stream = FileSource(tmp_path / "in").raw(spark).withColumn("at", F.timestamp_millis("ts"))
     with pytest.raises(InputError, match="no watermark on the stream"):
         CEP.suppress(stream, "1 minute", "user", "at")

@@ -13,12 +13,7 @@ from pyspark.sql.types import LongType, MapType, StructField, StructType
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.matching.held_back import HeldBack
-from pyflinkcep.matching.suppression import (
-    MATCH_ID,
-    SUPPRESSED,
-    SuppressedAlerts,
-    Suppression,
-)
+from pyflinkcep.matching.suppression import MATCH_ID, SUPPRESSED, SuppressedAlerts, Suppression
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
