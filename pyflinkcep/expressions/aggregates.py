@@ -51,7 +51,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     at = (len(ordered) - 1) * share
     low, high = math.floor(at), math.ceil(at)
     below, above = float(ordered[low]), float(ordered[high])
-    return below if below == above else (high - at) * below + (at - low) * above
+    return below if below == above else below + (above - below) * (at - low)
 
 
 added = EXACT.add

@@ -59,7 +59,7 @@ def test_quantiles_are_sparks_to_the_last_digit() -> None:
     pattern = Pattern.begin("view").where("x = 'v'").followedBy("cart").where("x = 'c'")
     found = funnel(pattern, events, timestamp="ts", key="user", quantiles=(0.1, 0.9))
 
-    assert columns(found, "p10Ms", "p90Ms")[1] == (104.6, 952.4)
+    assert columns(found, "p10Ms", "p90Ms")[1] == (104.60000000000001, 952.4)
 
 
 def test_groups_are_those_of_the_first_event() -> None:
