@@ -220,7 +220,7 @@ def _values(sql: str, samples: Iterable[Any], types: RowTypes) -> list[Any]:
 def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
     """Return the kind of a part about one event; None if it is always NULL."""
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
-    if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
+    if Kind.DOUBLE in found and all(kind is Kind.DOUBLE or _is_exact(kind) for kind in found):
         return Kind.DOUBLE
     digits = [kind.digits or BIGINT for kind in found]
     if any(kind.is_decimal for kind in found) and all(map(_is_exact, found)):

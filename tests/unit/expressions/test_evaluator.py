@@ -168,6 +168,16 @@ def test_fields_of_match_expressions() -> None:
     }  # fmt: skip
 
 
+def test_decimals_beside_doubles_are_doubles() -> None:
+    """Of events one by one as of a table: a literal in place of a double that is NULL is one."""
+    pattern = Pattern.begin("a").where("x < 1").followedBy("b").where("max(a.x) < coalesce(x, 0.5)")
+    numbers: list[float | None] = [0.25, None, 0.0, 2.0]
+    found = match(pattern, [{"x": x} for x in numbers])
+    assert found == match(pattern, {"x": numbers}) == [
+        {"a": [{"x": 0.25}], "b": [{"x": None}]}, {"a": [{"x": 0.0}], "b": [{"x": 2.0}]}
+    ]  # fmt: skip
+
+
 def test_values_of_several_types_are_refused() -> None:
     """A column that is a string here and a number there cannot be compared."""
     expression: Any = sql_condition("x > max(a.x)")
