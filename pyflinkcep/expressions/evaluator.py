@@ -178,7 +178,12 @@ def local_expressions(
     samples = list(events)
     texts = [sql for _, expression in named for sql in expression.event_parts()]
     types = decimal_types(texts, lambda name: list(map(column(name), samples)))
-    found = {sql: kind_of_values(sql, _values(sql, samples, types)) for sql in dict.fromkeys(texts)}
+    found = {
+        sql: kind_of_values(
+            sql, _values(sql, samples, types), is_computed=not isinstance(event_tree(sql), Column)
+        )
+        for sql in dict.fromkeys(texts)
+    }
     kinds = {sql: kind for sql, kind in found.items() if kind is not None}
     compiled_ = compiled(named, kinds, ansi)
     fields = [(event_function(field.sql, types), field.kind) for field in compiled_.fields]
@@ -217,10 +222,14 @@ def _values(sql: str, samples: Iterable[Any], types: RowTypes) -> list[Any]:
     return values
 
 
-def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
+def kind_of_values(sql: str, values: Iterable[Any], *, is_computed: bool = False) -> Kind | None:
     """Return the kind of a part about one event; None if it is always NULL."""
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
-    if Kind.DOUBLE in found and all(kind is Kind.DOUBLE or _is_exact(kind) for kind in found):
+    others = set(found) - {Kind.DOUBLE}
+    # Decimals beside doubles are doubles where SQL has made them; fields hold either.
+    if len(others) < len(found) and others <= {Kind.BIGINT}:
+        return Kind.DOUBLE
+    if len(others) < len(found) and is_computed and all(map(_is_exact, others)):
         return Kind.DOUBLE
     digits = [kind.digits or BIGINT for kind in found]
     if any(kind.is_decimal for kind in found) and all(map(_is_exact, found)):

@@ -182,8 +182,9 @@ def test_values_of_several_types_are_refused() -> None:
     """A column that is a string here and a number there cannot be compared."""
     expression: Any = sql_condition("x > max(a.x)")
 
-    with pytest.raises(InputError, match="'x': expected values of one type, got bigint and string"):
-        local_expressions([("here", expression)], [{"x": 1}, {"x": "a"}])
+    for one, other, what in ((1, "a", "bigint and string"), (0.5, Decimal("0.5"), "double and")):
+        with pytest.raises(InputError, match=f"'x': expected values of one type, got {what}"):
+            local_expressions([("here", expression)], [{"x": one}, {"x": other}])
 
 
 def test_a_value_that_one_event_lacks_fails_only_where_it_is_asked_for() -> None:
