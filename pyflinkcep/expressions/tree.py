@@ -439,7 +439,7 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({operands[0]} {operator.upper()})"
     if operator in _BEFORE:
         return f"({_BEFORE[operator]} {operands[0]})"
-    if zero_is_null and operator in _DIVISIONS:
+    if zero_is_null and operator in _DIVISIONS and not _is_sure(tree.operands[1]):
         return f"({operands[0]} {operator} nullif({operands[1]}, 0))"
     if operator in _SIGNS:
         return f"({f' {operator.upper()} '.join(operands)})"
@@ -449,6 +449,11 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({_case(operands)})"
     unit = [tree.detail] if tree.detail else []
     return f"{operator}({', '.join([*unit, *operands])})"
+
+
+def _is_sure(divisor: Tree) -> bool:
+    """Whether a divisor is a literal other than zero, which has other digits than a value."""
+    return isinstance(divisor, Literal) and divisor.value != 0
 
 
 def _filled(between: tuple[str, ...], operands: list[str]) -> str:

@@ -58,7 +58,7 @@ def column_sql(attribute: str) -> str:
 
 def computed(tree: Tree, event: Column, text: str, span: Span) -> Column:
     """Return what a tree computes of an event as an attribute of it; `text` is how it is shown."""
-    sql = f"({spark_sql(tree, lambda leaf: str(leaf.over.sql))})"
+    sql = f"({spark_sql(tree, lambda leaf: str(leaf.over.sql), zero_is_null=True)})"
     return Column(sql, event.variable, event.index, text, span, tree)
 
 
@@ -85,7 +85,8 @@ def owned_sql(column: Column, owner: str) -> str:
     """
     if column.computed is None:
         return f"{owner}.{column.sql}"
-    return f"({spark_sql(column.computed, lambda leaf: owned_sql(leaf.over, owner))})"
+    own = spark_sql(column.computed, lambda leaf: owned_sql(leaf.over, owner), zero_is_null=True)
+    return f"({own})"
 
 
 # --- what a query reads

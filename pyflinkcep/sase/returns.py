@@ -8,15 +8,21 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, event_value
 from pyflinkcep.expressions.sql_types import SqlType, aggregate_type
-from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
+from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree, shown
 from pyflinkcep.expressions.values import Function, TimeText, Typed, aggregated, function_of
 from pyflinkcep.sase.attributes import FIRST, LAST, is_computed
 from pyflinkcep.sase.model import Query
 
 Match = Mapping[str, Sequence[Any]]
 """Variable to events, oldest first."""
+
+
+def failed(what: str, cause: ArithmeticError) -> InputError:
+    """Return the error that something cannot be computed."""
+    return InputError(f"{what}: {cause}", "test for it, with CASE or nullif")
 
 
 @attrs.frozen
@@ -55,7 +61,10 @@ class Returns:
         """Return an attribute of an event, or what SQL computes from it."""
         if not is_computed(name):
             return self.attribute_of(event, name)
-        return self._of_sql(name).function(event)
+        try:
+            return self._of_sql(name).function(event)
+        except ArithmeticError as cause:
+            raise failed(name, cause) from cause
 
     def _of_sql(self, name: str) -> Typed:
         if name not in self._computed:
@@ -69,7 +78,10 @@ class Returns:
                 tree, self._leaf, zero_is_null=True, types=self._type, zone=self.types.zone
             )
             self._functions[tree] = function
-        return function(events)
+        try:
+            return function(events)
+        except ArithmeticError as cause:
+            raise failed(shown(tree), cause) from cause
 
     def _leaf(self, leaf: Leaf) -> Function:
         """Return the function of a value of a match's events."""

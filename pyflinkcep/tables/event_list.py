@@ -36,6 +36,7 @@ from pyflinkcep.sase.attributes import (
     queried_attributes,
 )
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.returns import failed
 from pyflinkcep.sase.types import check_types
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
@@ -152,10 +153,13 @@ def _values(
     if not is_computed(attribute):
         return _column(rows, attribute)
     computed = event_value(attribute, decimals).function
-    return [
-        computed(event) if needed is None or own in needed else None
-        for event, own in zip(rows, types, strict=True)
-    ]
+    try:
+        return [
+            computed(event) if needed is None or own in needed else None
+            for event, own in zip(rows, types, strict=True)
+        ]
+    except ArithmeticError as cause:
+        raise failed(attribute, cause) from cause
 
 
 def _declared(name: str, decimals: RowTypes) -> Kind | None:

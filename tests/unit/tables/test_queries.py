@@ -80,6 +80,25 @@ def test_outputs_of_queries(output: Any, evaluation: Any) -> None:
     assert _answer(QUERIES[1], TABLE, **how) == _answer(QUERIES[1], TABLE.to_pylist(), **how)
 
 
+ZERO = [{"type": "A", "n": 2**62, "x": 0.0}, {"type": "B", "n": 0, "x": 1.0}]
+
+
+@pytest.mark.parametrize("given", [ZERO, pa.Table.from_pylist(ZERO)], ids=["list", "table"])
+def test_arithmetic_without_a_value(given: Any) -> None:
+    """A division by zero is NULL, of one event as of two; what else fails is no raw error."""
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match"
+    for by in ("a.x", "b.n"):
+        assert len(matchSase(f"{query} AND CASE WHEN a.n / {by} > 1 THEN 1 ELSE 2 END = 2", given))
+        assert not matchSase(f"{query} AND a.n / {by} > 1", given)
+    for more, what in (
+        (" AND abs(a.n / a.x) > 1", "division by zero"),
+        (" RETURN a.n * 4 AS m", r"a\.n \* 4: overflow"),
+        (" HAVING a.n * 4 > b.n", "overflow"),
+    ):
+        with pytest.raises(InputError, match=what):
+            matchSase(query + more, given)
+
+
 def test_matches_of_queries_in_columns() -> None:
     """Matches without RETURN become dicts when they are looked at, and columns at once."""
     found = matchSase(QUERIES[0], TABLE, timestamp="at")
