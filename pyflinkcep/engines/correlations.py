@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
 import attrs
 
-from pyflinkcep.engines.latest.machine import END, LatestMachine, LatestMatch, Offer
+from pyflinkcep.engines.latest.machine import (
+    END,
+    NEVER,
+    KeyState,
+    LatestMachine,
+    LatestMatch,
+    Offer,
+)
 from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.expressions.aggregates import percentile
 from pyflinkcep.sigma.condition import Alternative
@@ -28,6 +35,14 @@ class Alert(NamedTuple):
     events: tuple[int, ...]  # Their numbers, in order
 
 
+class GroupState(NamedTuple):
+    """What a correlation keeps of a group between runs."""
+
+    numbers: list[int]
+    events: list[int]  # Their numbers; one may be there several times
+    deadline: int  # When time alone has an effect: at the watermark of that time
+
+
 class Correlating(Protocol):
     """A correlation over events in their final order, numbered from 0."""
 
@@ -36,6 +51,14 @@ class Correlating(Protocol):
 
     def advance(self, time: int) -> list[Alert]:
         """Return the alerts decided by that no event up to `time` will still come."""
+
+    def written(self, time: int) -> Iterator[tuple[Hashable, GroupState]]:
+        """Yield what is kept of groups after `advance` to that time, without what has passed."""
+
+    def read(
+        self, group: Hashable, numbers: Sequence[int], events: Sequence[tuple[int, int]]
+    ) -> None:
+        """Go on from what was kept of a group, given its events with their times."""
 
 
 # --- windows: the last timespan at each event, or by the calendar
@@ -111,12 +134,25 @@ class SlidingWindows:
         return found
 
     def advance(self, time: int) -> list[Alert]:
-        """Forget windows that no event can add to."""
-        past = time - self.correlation.timespan
-        for group, window in list(self._windows.items()):
-            if window.events[-1][1] < past:
-                del self._windows[group]
+        """Return no alerts: time alone decides none."""
         return []
+
+    def written(self, time: int) -> Iterator[tuple[Hashable, GroupState]]:
+        """Yield the events of each group that a later one may be counted with."""
+        span = self.correlation.timespan
+        for group, window in self._windows.items():
+            window.drop_before(time + 1 - span, self.correlation.kind)
+            if window.events:
+                events = [event for event, *_ in window.events]
+                yield group, GroupState([], events, window.events[-1][1] + span)
+
+    def read(
+        self, group: Hashable, numbers: Sequence[int], events: Sequence[tuple[int, int]]
+    ) -> None:
+        """Go on with the events of a group."""
+        window = self._windows[group] = _Window()
+        for event, time in events:
+            window.add(event, time, self.value_of(event), self.correlation.kind)
 
 
 @attrs.frozen
@@ -148,6 +184,20 @@ class CalendarWindows:
                 if value is not None and self.correlation.holds(value):
                     found.append(Alert((number, events[0]), own[-1][1], events))
         return found
+
+    def written(self, time: int) -> Iterator[tuple[Hashable, GroupState]]:
+        """Yield the events of each group in the window that has not ended."""
+        for number, groups in self._windows.items():
+            end = (number + 1) * self.correlation.timespan - 1
+            for group, own in groups.items():
+                yield group, GroupState([], [event for event, _ in own], end)
+
+    def read(
+        self, group: Hashable, numbers: Sequence[int], events: Sequence[tuple[int, int]]
+    ) -> None:
+        """Go on with the events of a group, which are of one window."""
+        number = events[0][1] // self.correlation.timespan
+        self._windows.setdefault(number, {})[group] = list(events)
 
 
 def measured(correlation: Correlation, values: Sequence[Any]) -> Any:
@@ -254,6 +304,56 @@ class Together:
                 found.append(one.alert)
         return found
 
+    # The numbers of a group are for each alternative: its number, the latest time of an absent
+    # rule, how many rules occurred and which, how many alerts wait and the sizes of these.
+
+    def written(self, time: int) -> Iterator[tuple[Hashable, GroupState]]:
+        """Yield for each group what its alternatives keep."""
+        past, span = time - self._span, self._span
+        waiting: dict[int, list[_Waiting]] = {}
+        for one in sorted(self._waiting):
+            if one.stopped == one.group.stopped:
+                waiting.setdefault(id(one.group), []).append(one)
+        kept: dict[Hashable, GroupState] = {}
+        rules = self.correlation.rules
+        for (number, group), own in self._groups.items():
+            latest = {rule: one for rule, one in own.latest.items() if one[1] > past}
+            absent = own.absent if own.absent is not None and own.absent > past else None
+            alerts = waiting.get(id(own), ())
+            if not latest and absent is None and not alerts:
+                continue
+            numbers, events, deadline = kept.get(group, GroupState([], [], END))
+            numbers += [number, NEVER if absent is None else absent]
+            numbers += [len(latest), *map(rules.index, latest)]
+            numbers += [len(alerts), *(len(one.alert.events) for one in alerts)]
+            events += [event for event, _ in latest.values()]
+            events += [event for one in alerts for event in one.alert.events]
+            times = [at for _, at in latest.values()]
+            if absent is not None:
+                times.append(absent)
+            ends = [one.decided for one in alerts]
+            if times:
+                ends.append(max(times) + span)
+            kept[group] = GroupState(numbers, events, min(deadline, *ends))
+        yield from kept.items()
+
+    def read(
+        self, group: Hashable, numbers: Sequence[int], events: Sequence[tuple[int, int]]
+    ) -> None:
+        """Go on with what the alternatives of a group kept."""
+        told, taken = iter(numbers), iter(events)
+        for number in told:
+            own = self._groups[number, group] = _Group()
+            absent = next(told)
+            own.absent = None if absent == NEVER else absent
+            rules = [self.correlation.rules[next(told)] for _ in range(next(told))]
+            own.latest = {rule: next(taken) for rule in rules}
+            for size in [next(told) for _ in range(next(told))]:
+                made = [next(taken) for _ in range(size)]
+                (_, first), (last, time) = made[0], made[-1]
+                alert = Alert((last, number), time, tuple(event for event, _ in made))
+                heappush(self._waiting, _Waiting(first + self._span, alert, own, 0))
+
 
 @attrs.frozen
 class Ordered:
@@ -289,6 +389,24 @@ class Ordered:
             last, time = match.events[-1]
             found.append(Alert((last, match.number), time, tuple(own for own, _ in match.events)))
         return found
+
+    def written(self, time: int) -> Iterator[tuple[Hashable, GroupState]]:
+        """Yield the runs of each group."""
+        (rule,) = self._machine.rules
+        self._machine.prune(time)
+        for (_, group), state in self._machine.states.items():
+            numbers, events = state.written()
+            deadline = state.last_time(rule)
+            assert deadline is not None
+            yield group, GroupState(numbers, [event for event, _ in events], deadline)
+
+    def read(
+        self, group: Hashable, numbers: Sequence[int], events: Sequence[tuple[int, int]]
+    ) -> None:
+        """Go on with the runs of a group."""
+        (rule,) = self._machine.rules
+        state = KeyState.read(rule, numbers, events, lambda event: int(event[1]))
+        self._machine.restore(0, group, state)
 
 
 # --- all alerts

@@ -15,12 +15,10 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.matching.columns import HASH, Flags, Ints, integers, plain_numbers
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Part
 from pyflinkcep.rules.finishing import begin_of, finishing_time
 from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.pattern_reader import registry_of
-from pyflinkcep.rules.pattern_rules import pattern_texts
 from pyflinkcep.rules.routes import (
     BY_ITSELF,
     Demand,
@@ -37,8 +35,10 @@ from pyflinkcep.rules.rule_lives import RuleLife, document_of
 from pyflinkcep.rules.rules_in_force import RuleChange
 from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.stream_rules import StreamRules
-from pyflinkcep.rules.wanting_rule import WantingRule, shared_events
+from pyflinkcep.rules.wanting_rule import WantingRule, needed_texts, shared_events
 from pyflinkcep.rules.wants import Wants
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.sase.types import literal_moments
 from pyflinkcep.tables.column_match import StageSql
 
 _MOST_RULES = 20_000
@@ -99,14 +99,22 @@ def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> 
     rule = rule_of(Part(json.loads(document)), registry_of(None))
     probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
     routed = RoutedRules.of([rule], probe, basis.zone)
+    for text in needed_texts(rule):
+        if not probe.computes(text):
+            raise NotSupportedError(
+                f"{text!r} can fail on some value, or only Spark computes it",
+                "write a condition that cannot fail, such as try_divide for /",
+            )
     definition = rule.definition
-    if isinstance(definition, Pattern):
-        for text in pattern_texts(definition):
-            if not probe.computes(text):
-                raise NotSupportedError(
-                    f"{text!r} can fail on some value, or only Spark computes it",
-                    "write a condition that cannot fail, such as try_divide for /",
-                )
+    if (
+        isinstance(definition, SaseQuery)
+        and basis.zone != "UTC"
+        and any(literal_moments(definition))
+    ):
+        raise NotSupportedError(
+            "its query has literal dates or timestamps, which are those of the session's clock",
+            "set spark.sql.session.timeZone to UTC",
+        )
     route, position = _way(rule, probe, basis.routes, sent_by)
     stream = StreamRules.of(attrs.evolve(routed, routes=basis.routes[route : route + 1]), probe)
     wanting = routed.rules[0].rule

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
@@ -24,8 +24,12 @@ from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
+from pyflinkcep.sigma.correlation import Kind
+from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
+from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.sigma import alert_places, check_fields, field_names
@@ -35,6 +39,10 @@ Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 
 Keys = Sequence[Mapping[str, Any]]
 """The fields of the key of each match."""
+
+
+Holding = Callable[[int], Ints | Rows]
+"""Returns the rows for which a condition holds, by its number."""
 
 
 def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
@@ -66,13 +74,11 @@ def query_found(
             "THEN, SLIDE and RETURN EVENT make no matches of events",
             "run it by itself, with matchSase",
         )
-    asked = _exact(query, events)
-    how = chosen(asked, AUTO, "all", False)
-    plan = QueryPlan(asked, how.for_tables, "all", None)
+    asked, plan = query_plan(query, events)
     table, wanted = events.table, wants.of(events.holding, events.table.num_rows).places
     if len(wanted) < table.num_rows:
         table = table.take(integers(wanted))
-    given = QueryRows.of(_typed(table), events.timestamp, events.type, asked, key)
+    given = QueryRows.of(typed(table), events.timestamp, events.type, asked, key)
     if given is None:
         raise NotSupportedError(
             "the query computes what only single events have",
@@ -80,18 +86,33 @@ def query_found(
         )
     returns = Returns(asked, attribute_of, events.sql.types)
     found = given.found(plan, hides_choice(asked, AUTO, "all"))
-    if asked.having is not None:
-        rows = given.events(found.handles)
-        kept = [
-            returns.keeps({variable: [rows[at] for at in own] for variable, own in match.items()})
-            for _, _, match in found.results()
-        ]
-        found = found.only(np.asarray(kept, bool))
+    found = having(returns, found, lambda places: given.events(places))
     found = attrs.evolve(found, handles=wanted[given.row_of(found.handles)].astype(np.int64))
     return found, None if asked.columns is None else returns.row
 
 
-def _typed(table: pa.Table) -> pa.Table:
+def query_plan(query: SaseQuery, events: SharedEvents) -> tuple[Query, QueryPlan]:
+    """Return a query on some events, and how it is answered."""
+    asked = _exact(query, events)
+    how = chosen(asked, AUTO, "all", False)
+    return asked, QueryPlan(asked, how.for_tables, "all", None)
+
+
+def having(
+    returns: Returns, found: Found, events_of: Callable[[Ints], Mapping[int, Record]]
+) -> Found:
+    """Return the matches that satisfy HAVING, given what returns their events."""
+    if returns.query.having is None or not len(found):
+        return found
+    rows = events_of(found.handles)
+    kept = [
+        returns.keeps({variable: [rows[at] for at in own] for variable, own in match.items()})
+        for _, _, match in found.results()
+    ]
+    return found.only(np.asarray(kept, bool))
+
+
+def typed(table: pa.Table) -> pa.Table:
     """Return events in which columns that are always null have a type."""
     fields = [f.with_type(pa.int64()) if pa.types.is_null(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields))
@@ -147,17 +168,88 @@ def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:
     return Wants.any_of(tuple(events.conditions.number(str(text)) for text in texts))
 
 
+def check_sigma_types(sigma: SigmaCorrelation, schema: pa.Schema) -> None:
+    """Refuse a correlation that would stop a stream at the first value it cannot use."""
+    for link in sigma.links.values():
+        own = link.correlation
+        groups = {name for names in own.group_fields.values() for name in names}
+        if own.kind is Kind.VALUE_COUNT:
+            groups.update(own.fields)
+        else:
+            for name in own.fields:
+                type_ = _type_at(schema, name)
+                if type_ is not None and not _is_number(type_):
+                    raise InputError(
+                        f"{own.name}: {own.kind.value} of the field {name!r}: expected numbers, "
+                        f"got {type_}",
+                        "name a field of numbers, or write value_count",
+                    )
+        for name in sorted(groups):
+            type_ = _type_at(schema, name)
+            if type_ is not None and (pa.types.is_struct(type_) or pa.types.is_map(type_)):
+                raise InputError(
+                    f"{own.name}: the field {name!r}: expected a value that can be compared, "
+                    f"got {type_}",
+                    "name a field of it, such as host.name",
+                )
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    known = pa.types
+    tests = (known.is_integer, known.is_floating, known.is_decimal, known.is_boolean, known.is_null)
+    return any(is_it(type_) for is_it in tests)
+
+
+def _type_at(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """Return the type of a column, or of a field within one; None if there is none."""
+    if name in schema.names:
+        return schema.field(name).type
+    fields: Any = schema
+    for part in name.split("."):
+        if not hasattr(fields, "field") or part not in [one.name for one in fields]:
+            return None
+        fields = fields.field(part).type
+    return fields
+
+
 def sigma_found(sigma: SigmaCorrelation, events: SharedEvents, wants: Wants) -> Found:
     """Return the alerts of a correlation, whose events are those that its rules want."""
-    rows = wants.of(events.holding, events.table.num_rows).places
-    rows = rows[np.argsort(events.in_time.places[rows])]
-    names = [name for name, _ in sigma.conditions()] if wants.conditions else []
-    known = zip(names, wants.conditions, strict=True)
-    held = {n: np.flatnonzero(np.isin(rows, events.holding(number))) for n, number in known}
-    rules = {**sigma.rules, **{name: places.tolist() for name, places in held.items()}}
-    listed = list(records(events.table, rows.astype(np.int64)))
+    wanted = wants.of(events.holding, events.table.num_rows).places
+    rows: Ints = wanted[np.argsort(events.in_time.places[wanted])].astype(np.int64)
+    rules = {**sigma.rules, **_held(sigma, wants, rows, events.holding)}
+    listed = list(records(events.table, rows))
     times = events.ms[rows].tolist()
     results = Results(["events"], wants_timeouts=False)
     for places in alert_places(sigma.read, rules, listed, times, field_names(events.table)):
         results.match(None, times[places[-1]], {"events": rows[list(places)].tolist()})
     return results.take()
+
+
+def _held(
+    sigma: SigmaCorrelation, wants: Wants, rows: Ints, holding: Holding
+) -> dict[str, list[int]]:
+    """Return for each rule the places of the rows that satisfy it, as far as that is known."""
+    names = [name for name, _ in sigma.conditions()] if wants.conditions else []
+    return {
+        name: np.flatnonzero(np.isin(rows, holding(number))).tolist()
+        for name, number in zip(names, wants.conditions, strict=True)
+    }
+
+
+def satisfied_rules(
+    sigma: SigmaCorrelation,
+    wants: Wants,
+    rows: Ints,
+    holding: Holding,
+    events: SharedEvents,
+) -> list[list[str]]:
+    """Return the rules that each of some rows, in order, satisfies."""
+    held = _held(sigma, wants, rows, holding)
+    if not held:
+        listed = list(records(events.table, rows))
+        held = satisfying(dict(sigma.conditions()), listed, events.ms[rows].tolist())
+    found: list[list[str]] = [[] for _ in range(len(rows))]
+    for name, places in held.items():
+        for place in places:
+            found[place].append(name)
+    return found

@@ -71,8 +71,13 @@ def _text(value: Any) -> str:
     return f"{type(value).__name__} {value}"
 
 
+def number_of_value(value: Any) -> int:
+    """Return a number for a value, the same for equal ones."""
+    return number_of_text(_text(grouping_key(value)))
+
+
 def _hashes_of(values: Sequence[Any]) -> Hashes:
-    numbers = [number_of_text(_text(grouping_key(value))) for value in values]
+    numbers = [number_of_value(value) for value in values]
     return np.asarray(numbers, np.int64).view(np.uint64)
 
 

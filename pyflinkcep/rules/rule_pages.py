@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import StateCounts
+from pyflinkcep.eql import Eql
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import Items, States, Written
@@ -18,13 +19,19 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.page_events import PageEvents
+from pyflinkcep.rules.rule import Definition
 from pyflinkcep.rules.rule_matches import RuleMatches
 from pyflinkcep.rules.rule_states import Kept, RuleStates
+from pyflinkcep.rules.running_correlation import RunningCorrelation
 from pyflinkcep.rules.running_pattern import RunningPattern
+from pyflinkcep.rules.running_query import RunningQuery
 from pyflinkcep.rules.running_sequences import RunningSequences
 from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import FoundByRule, naming
+
+_Running = RunningPattern | RunningCorrelation | RunningQuery
 
 
 class RulePages:
@@ -51,7 +58,7 @@ class RulePages:
     def use(self, rules: StreamRules) -> None:
         """Go on with other rules: states of those that are not among them are dropped."""
         self._rules = rules
-        self._patterns: dict[int, RunningPattern] = {}
+        self._running: dict[int, _Running] = {}
         self._sequences: RunningSequences | None = None
 
     def set_events(self, store: EventStore) -> None:
@@ -70,15 +77,15 @@ class RulePages:
         found: list[FoundByRule] = []
         by_rule = self._rules.divided(RuleStates.of(items, page, 0))
         for number in sorted({*run.wanting, *by_rule}):
-            rule = self._rules.routed.rules[number].rule
-            if not isinstance(rule.rule.definition, Pattern):
-                continue
-            with naming(rule.rule):
-                kept, own = self._pattern(number).run(
+            rule = self._rules.routed.rules[number].rule.rule
+            if isinstance(rule.definition, Eql):
+                continue  # these run all at once
+            with naming(rule):
+                kept, own = self._one(number, rule.definition, run.shared).run(
                     run, number, by_rule.get(number, RuleStates.empty())
                 )
             parts += kept
-            found.append(FoundByRule(rule.rule, own))
+            found.append(FoundByRule(rule, own))
         if self._sequences is None:
             self._sequences = RunningSequences(self._rules)
         kept, others = self._sequences.run(run, by_rule)
@@ -89,12 +96,18 @@ class RulePages:
         written = states.written(deadlines)
         return attrs.evolve(written, handles=written.handles + first_held)
 
-    def _pattern(self, number: int) -> RunningPattern:
-        """Return a pattern, compiled when there is work for it."""
-        if number not in self._patterns:
-            made = RunningPattern.of(self._rules, number, self._context, self._opened)
-            self._patterns[number] = made
-        return self._patterns[number]
+    def _one(self, number: int, definition: Definition, events: SharedEvents) -> _Running:
+        """Return a rule ready to run, compiled when there is work for it."""
+        made = self._running.get(number)
+        if made is None:
+            if isinstance(definition, Pattern):
+                made = RunningPattern.of(self._rules, number, self._context, self._opened)
+            elif isinstance(definition, SigmaCorrelation):
+                made = RunningCorrelation.of(self._rules, number)
+            else:
+                made = RunningQuery.of(self._rules, number, events)
+            self._running[number] = made
+        return made
 
     def _add(self, events: SharedEvents, found: Iterable[FoundByRule]) -> None:
         own = [one for one in found if len(one.found)]

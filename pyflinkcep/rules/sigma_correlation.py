@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import attrs
 
+from pyflinkcep.engines.correlation_chain import Link, links_of
 from pyflinkcep.errors import InvalidArgumentError, did_you_mean
 from pyflinkcep.sigma.correlation import Correlation, check_rules, read_correlation
 
@@ -63,6 +65,16 @@ class SigmaCorrelation:
     def read(self) -> Correlation:
         """The correlation; others are those to whose alerts it refers."""
         return self.every[0]
+
+    @cached_property
+    def links(self) -> Mapping[str, Link]:
+        """The correlations by name, each after those to whose alerts it refers."""
+        chained = {
+            name: read_correlation(rule, name)
+            for name, rule in self.rules.items()
+            if isinstance(rule, Mapping)
+        }
+        return links_of({**chained, "": self.read}, "")
 
     @property
     def common_fields(self) -> tuple[str, ...]:

@@ -20,13 +20,15 @@ from pyflinkcep.matching.nfa_facts import nfa_facts
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.fingerprint import fingerprint_of
 from pyflinkcep.rules.pattern_rules import pattern_texts
+from pyflinkcep.rules.query_rules import check_sigma_types
 from pyflinkcep.rules.routes import Fields, RoutedRules
 from pyflinkcep.rules.rule_keys import rule_code
 from pyflinkcep.rules.rule_states import RuleStates
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import WantingRule, naming
-from pyflinkcep.sase.text import query_text
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.sase.text import stored_text
 from pyflinkcep.tables.column_match import StageSql
 from pyflinkcep.tables.row_sql import OnlyByRow
 
@@ -97,10 +99,9 @@ def _over_stages(own: WantingRule, probe: SharedEvents) -> StageSql | None:
             raise _refused(own, "its SQL over stages can only be computed row by row") from None
         return None if found is None else found[0]
     if isinstance(definition, SigmaCorrelation):
-        raise _refused(own, "Sigma correlations are not available among rules on a stream")
-    if not isinstance(definition, Eql):
-        raise _refused(own, "SASE+ queries are not available among rules on a stream")
-    if definition.model.pipes:
+        check_sigma_types(definition, probe.table.schema)
+        return None
+    if isinstance(definition, Eql) and definition.model.pipes:
         raise NotSupportedError(
             f"rule {own.rule.name!r}: head and tail of a stream, which has no end",
             "leave them out, or use them on what the stream writes",
@@ -112,8 +113,13 @@ def _held_back(own: WantingRule) -> HeldBack:
     if own.pattern is not None:
         return HeldBack.by_pattern(own.pattern.nfa)
     definition = own.rule.definition
+    if isinstance(definition, SaseQuery):
+        return HeldBack.by_query(definition, "all")
     if isinstance(definition, Eql) and definition.model.is_sequence:
         return HeldBack.by_latest(rule_of(definition.model))
+    if isinstance(definition, SigmaCorrelation):
+        *_, last = definition.links.values()
+        return HeldBack(last.lag + last.span, last.decides_after)
     return HeldBack(0)
 
 
@@ -142,7 +148,11 @@ def _code(own: WantingRule, route: Fields, type_: str) -> int:
         facts["eql"] = [token.text for token in eql_tokens(definition.text)]
         facts["type"] = type_
     elif isinstance(definition, SigmaCorrelation):
-        facts["correlation"] = repr(definition.correlation)
+        facts["correlation"] = repr([link.correlation for link in definition.links.values()])
+        facts["conditions"] = [
+            (name, one if isinstance(one, str) else "a function")
+            for name, one in definition.conditions()
+        ]
     else:
-        facts["query"], facts["type"] = query_text(definition), type_
+        facts["query"], facts["type"] = stored_text(definition), type_
     return rule_code(rule.name, rule.version, {**facts, "key": rule.key, "route": route})

@@ -117,8 +117,16 @@ def shared_events(
 def _sql_of(rule: Rule, type_: str) -> Iterable[str]:
     """Return the SQL of a rule about single events."""
     definition = rule.definition
+    if isinstance(definition, SaseQuery):
+        return usable_texts(definition, type_)
+    return needed_texts(rule)
+
+
+def needed_texts(rule: Rule) -> Iterable[str]:
+    """Return the SQL about single events that has to be known to find matches."""
+    definition = rule.definition
     if isinstance(definition, Pattern):
         return pattern_texts(definition)
     if isinstance(definition, SigmaCorrelation):
         return (one for _, one in definition.conditions() if isinstance(one, str))
-    return usable_texts(definition, type_) if isinstance(definition, SaseQuery) else ()
+    return ()

@@ -74,6 +74,13 @@ class Correlation:
         """Whether it is judged at each event over the last timespan, not by calendar windows."""
         return self.kind.may_slide and [name for name, _ in self.bounds] in (["gt"], ["gte"])
 
+    @property
+    def waits(self) -> bool:
+        """Whether alerts are certain only when time has passed after their last event."""
+        if self.kind.is_temporal:
+            return any(way.absent for way in self.alternatives)
+        return not self.slides
+
     def holds(self, number: Any) -> bool:
         """Whether a number is within the bounds."""
         return all(BOUNDS[name](number, bound) for name, bound in self.bounds)

@@ -652,8 +652,9 @@ class CEP:
         input : DataFrame
             The events. Keys are in the rules.
         rules : dict or iterable of Rule
-            For each name a Pattern, a SaseQuery, an Eql, or a :class:`~pyflinkcep.rules.Rule` with
-            the key of these; or rules with their names, such as ``readRules`` returns.
+            For each name a Pattern, a SaseQuery, an Eql, a
+            :class:`~pyflinkcep.rules.SigmaCorrelation`, or a :class:`~pyflinkcep.rules.Rule` with
+            the key of one; or rules with their names, such as ``readRules`` returns.
         timestamp : str, optional
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
             that of the DataFrame's watermark.

@@ -62,7 +62,7 @@ class RuleStream:
         InputError
             If the events lack what a rule names.
         NotSupportedError
-            If a rule makes no matches of events, or is of a kind that streams do not have.
+            If a rule makes no matches of events, or has ``head`` or ``tail`` of a stream.
 
         Examples
         --------

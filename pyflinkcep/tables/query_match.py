@@ -70,21 +70,10 @@ class QueryRows:
 
         None if they can only be read one by one.
         """
-        queried, named = queried_attributes(query), output_types(query)
-        if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
+        kinds = query_kinds(rows, type_, query)
+        if kinds is None:
             return None
-        for name in (*queried, *named, *copied_attributes(query), type_):
-            check_attribute(name, rows.column_names)
-        kinds = {name: _kind(rows.column(name)) for name in queried}
-        types = rows.column(type_).type
-        is_text = kind_of(types) is Kind.STRING
-        if not is_text or None in kinds.values():
-            return None
-        known = {name: kind for name, kind in kinds.items() if kind is not None}
-        outputs = {name: _kind(rows.column(name)) for name in named}
-        every = {**{n: kind for n, kind in outputs.items() if kind is not None}, **known}
-        if check_types(query, every):
-            return None  # casts
+        known, every = kinds
         times = Times.of(rows, timestamp)
         order, in_time, parts = _partitioned(rows, times, query, key)
         taken = None if order is None else integers(order)
@@ -197,13 +186,36 @@ def _by_last_event(found: Found, places: Ints) -> Ints:
     return np.array(sorted(range(count), key=keys.__getitem__), np.int64)
 
 
+def query_kinds(
+    rows: pa.Table, type_: Any, query: Query
+) -> tuple[dict[str, Kind], dict[str, Kind]] | None:
+    """
+    Return the types of what conditions read, and of that with what HAVING and RETURN read.
+
+    None if events can only be read one by one.
+    """
+    queried, named = queried_attributes(query), output_types(query)
+    if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
+        return None
+    for name in (*queried, *named, *copied_attributes(query), type_):
+        check_attribute(name, rows.column_names)
+    kinds = {name: _kind(rows.column(name)) for name in queried}
+    is_text = kind_of(rows.column(type_).type) is Kind.STRING
+    if not is_text or None in kinds.values():
+        return None
+    known = {name: kind for name, kind in kinds.items() if kind is not None}
+    outputs = {name: _kind(rows.column(name)) for name in named}
+    every = {**{n: kind for n, kind in outputs.items() if kind is not None}, **known}
+    return None if check_types(query, every) else (known, every)  # casts
+
+
 def _partitioned(
     rows: pa.Table, times: Times, query: Query, key: Sequence[str]
 ) -> tuple[Any, Ints | None, Ints | None]:
     """Return the order of events by partition, their places in time, and the partition of each."""
     # Partitions are in the order of their first events in time, as those of a list are.
     order: Any = ordered(times, None)[0]
-    names = list(dict.fromkeys((*key, *(() if query.is_global else query.equal))))
+    names = partition_names(query, key)
     if not names:
         return order, None, None
     own = rows.select(names)
@@ -212,6 +224,11 @@ def _partitioned(
     grouped = order_by([codes])
     own_parts = codes[grouped].astype(np.int64)
     return (grouped if order is None else order[grouped]), grouped, own_parts
+
+
+def partition_names(query: Query, key: Sequence[str]) -> list[str]:
+    """Return the columns whose values all events of a match have in common."""
+    return list(dict.fromkeys((*key, *(() if query.is_global else query.equal))))
 
 
 def _texts_of_keys(query: Query, kinds: Mapping[str, Kind]) -> set[str]:

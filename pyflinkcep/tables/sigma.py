@@ -264,10 +264,12 @@ class _Running:
                 "name rules, or correlations that do not refer to it",
             )
         seen = self._seen(correlation, (*above, correlation.name))
-        events = sorted(seen, key=lambda own: (own.time, own.made_of[-1], len(own.made_of)))
+        events = sorted(
+            seen, key=lambda own: (own.time, own.made_of[-1], len(own.made_of), own.made_of)
+        )
         if self.rows:
             check_fields(correlation, self._fields if self.known is None else self.known)
-        fields = _Fields(correlation)
+        fields = CorrelationFields(correlation)
         groups = []
         for event in events:
             by_rule = [(rule, fields.group(rule, event.row)) for rule in seen[event]]
@@ -279,7 +281,7 @@ class _Running:
             _Event(
                 alert.time,
                 events[alert.events[-1]].row,
-                tuple(dict.fromkeys(at for one in alert.events for at in events[one].made_of)),
+                tuple(sorted({at for one in alert.events for at in events[one].made_of})),
             )
             for alert in found
         ]
@@ -306,7 +308,7 @@ class _Running:
 
 
 @attrs.frozen(eq=False)
-class _Fields:
+class CorrelationFields:
     """The fields of events that a correlation reads."""
 
     correlation: Correlation

@@ -10,9 +10,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep import Eql, Pattern, SaseQuery, matchMany
+from pyflinkcep import Eql, SaseQuery, matchMany
 from pyflinkcep.rules import Rule, SigmaCorrelation
-from tests.property.test_rule_sets import DEFINITIONS, KEYS, ROWS
+from pyflinkcep.rules.rule import Definition
+from tests.property.test_rule_sets import DEFINITIONS, KEYS, ROWS, named
+from tests.property.test_sase_properties import events
+from tests.property.test_streamed_queries import any_query, counting_events
 from tests.unit.spark.worker.rule_buckets import RuleBucket
 
 SCHEMA = pa.schema(
@@ -30,10 +33,8 @@ SCHEMA = pa.schema(
 DELAY = 4
 
 
-def _runs_on_streams(definition: Pattern | SaseQuery | Eql | SigmaCorrelation) -> bool:
-    if isinstance(definition, Eql):
-        return not definition.model.pipes
-    return isinstance(definition, Pattern)
+def _runs_on_streams(definition: Definition) -> bool:
+    return not (isinstance(definition, Eql) and definition.model.pipes)
 
 
 BY_ARRAY = st.sampled_from(
@@ -55,33 +56,122 @@ def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
     )
 
 
+SPANS = st.sampled_from(["1s", "2s", "5s"])
+FIELDS = st.sampled_from([["k"], ["j"], ["k", "j"], [], ["own"]])
+BOUNDS = st.sampled_from(
+    [{"gte": 2}, {"gte": 3}, {"gt": 0}, {"lt": 3}, {"eq": 2}, {"gte": 1, "lte": 2}]
+)
+COUNTS = st.sampled_from([
+    ("event_count", {}), ("value_count", {"field": "price"}), ("value_sum", {"field": "price"}),
+    ("value_count", {"field": ["price", "j"]}), ("value_avg", {"field": "price"}),
+])  # fmt: skip
+
+
+@st.composite
+def correlations(draw: st.DrawFn) -> SigmaCorrelation:
+    """Draw a correlation of rules, and of correlations that come before it."""
+    rules: dict[str, Any] = {"a": "name = 'a'", "b": "price > 1 AND name <> 'c'", "c": "price = 2"}
+    for number in range(draw(st.integers(1, 3))):
+        names = draw(st.lists(st.sampled_from([*rules]), min_size=1, max_size=3, unique=True))
+        own: dict[str, Any] = {"rules": names, "group-by": draw(FIELDS), "timespan": draw(SPANS)}
+        if own["group-by"] == ["own"]:
+            own["aliases"] = {"own": {n: draw(st.sampled_from(["k", "number"])) for n in names}}
+        kind = draw(st.sampled_from(["count", "temporal", "temporal_ordered"]))
+        if kind == "count":
+            kind, fields = draw(COUNTS)
+            own["condition"] = {**fields, **draw(BOUNDS)}
+        elif kind == "temporal" and len(names) > 1:
+            first, *_, last = names
+            either = [None, {"gte": 1}, f"{first} and not {last}", f"{first} or {last}",
+                      f"({first} or {last}) and not {last}"]  # fmt: skip
+            own["condition"] = draw(st.sampled_from(either))
+        rules[f"n{number}"] = {"type": kind, **own}
+    return SigmaCorrelation(rules.popitem()[1], rules)
+
+
 @given(RULES, ROWS, st.data())
 @settings(max_examples=60)
 def test_a_stream_finds_what_all_events_have(
     rules: list[tuple[Any, tuple[str, ...]]], rows: list[Any], data: st.DataObject
 ) -> None:
     """Rules of mixed kinds and keys find on a stream, out of order and in any batches, the same."""
-    time, events = 0, list[dict[str, Any]]()
-    for number, (name, price, step, k, j) in enumerate(rows):
-        time += step
-        events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
-                       "k": k, "j": j, "ids": [j, name, j]})  # fmt: skip
-    late = data.draw(st.lists(st.integers(0, DELAY), min_size=len(rows), max_size=len(rows)))
-    places = sorted(range(len(rows)), key=lambda at: events[at]["t"] + late[at])
-    arriving = [events[at] for at in places]
-    named = [
-        Rule(f"r{number}", definition, () if isinstance(definition, Eql) else key)
-        for number, (definition, key) in enumerate(rules)
+    check_stream(named(rules), rows, 1, data)
+
+
+@given(st.lists(correlations(), min_size=1, max_size=4), ROWS, st.data())
+@settings(max_examples=60)
+def test_correlations_find_what_all_events_have(
+    rules: list[SigmaCorrelation], rows: list[Any], data: st.DataObject
+) -> None:
+    """Correlations, and those of their alerts, find on a stream what they find on all events."""
+    check_stream([Rule(f"r{n}", one) for n, one in enumerate(rules)], rows, 500, data)
+
+
+OF_QUERIES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("ts", pa.int64()),
+        ("kind", pa.string()),
+        ("k", pa.int64()),
+        ("x", pa.int64()),
+        ("y", pa.int64()),
+        ("s", pa.string()),
     ]
-    bucket = RuleBucket(named, SCHEMA, delay_ms=DELAY)
+)
+
+
+@given(
+    st.lists(st.tuples(any_query(), st.sampled_from([(), ("k",), ("s",)])), min_size=1, max_size=4),
+    st.integers(0, 10**6),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_queries_find_what_all_events_have(
+    drawn: list[tuple[SaseQuery, tuple[str, ...]]], seed: int, data: st.DataObject
+) -> None:
+    """Queries of all forms, also by numbers of events, find on a stream what all events have."""
+    rules = [
+        Rule(f"r{number}", counting_events(query, seed + number), key)
+        for number, (query, key) in enumerate(drawn)
+    ]
+    check(rules, events(seed, 20), OF_QUERIES, ("ts", "kind"), DELAY, data)
+
+
+def check_stream(rules: list[Rule], rows: list[Any], step_ms: int, data: st.DataObject) -> None:
+    """Make events of drawn rows, and compare the matches on them."""
+    time, made = 0, list[dict[str, Any]]()
+    for number, (name, price, step, k, j) in enumerate(rows):
+        time += step * step_ms
+        made.append({"id": number, "t": time, "name": name, "price": price, "number": number,
+                     "k": k, "j": j, "ids": [j, name, j]})  # fmt: skip
+    check(rules, made, SCHEMA, ("t", "name"), DELAY * step_ms, data)
+
+
+def check(
+    rules: list[Rule],
+    rows: list[dict[str, Any]],
+    schema: pa.Schema,
+    names: tuple[str, str],
+    delay_ms: int,
+    data: st.DataObject,
+) -> None:
+    """Compare the matches on a stream, out of order and in any batches, with those of memory."""
+    time, type_ = names
+    late = data.draw(
+        st.lists(st.sampled_from(range(0, delay_ms + 1, delay_ms // DELAY)),
+                 min_size=len(rows), max_size=len(rows))
+    )  # fmt: skip
+    places = sorted(range(len(rows)), key=lambda at: rows[at][time] + late[at])
+    arriving = [rows[at] for at in places]
+    bucket = RuleBucket(rules, schema, time, type_, delay_ms)
     while arriving:
         size = data.draw(st.integers(1, len(arriving)))
         bucket.batch(arriving[:size])
         arriving = arriving[size:]
     bucket.close()
-    in_time = sorted((events[at] for at in places), key=lambda event: event["t"])
-    table = pa.Table.from_pylist(in_time, SCHEMA)
-    whole = matchMany(named, table, timestamp="t", type="name").toArrow().to_pylist()
+    in_time = sorted((rows[at] for at in places), key=lambda event: event[time])
+    table = pa.Table.from_pylist(in_time, schema)
+    whole = matchMany(rules, table, timestamp=time, type=type_).toArrow().to_pylist()
 
     assert bucket.late_count == 0
     assert _ids(bucket.found) == _ids(whole)

@@ -11,17 +11,31 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP, Eql, Pattern, Time
-from pyflinkcep.rules import Rule
+from pyflinkcep import CEP, Eql, Pattern, Time, parse
+from pyflinkcep.rules import Rule, SigmaCorrelation
 from tests.spark.streams import FileSource, Finished, failure, run
 from tests.spark.support import configured
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
 RISE = Pattern.begin("a").where("x < 3").followedBy("b").where("x > 1 + last(a.x)")
+HIGH = {"type": "event_count", "rules": ["high"], "group-by": ["k"], "timespan": "1s"}
+HIGH["condition"] = {"gte": 4}
+LATER = {
+    "type": "temporal",
+    "rules": ["many", "d"],
+    "timespan": "1s",
+    "condition": "many and not d",
+}
+QUERY = """PATTERN SEQ(A a, B+ b[], ~(C c), D d)
+  WHERE skip_till_next_match(a, b[], c, d) { [k] AND b[i].x >= b[i-1].x AND d.x > a.x }
+  WITHIN 60 milliseconds"""
 RULES: dict[str, Any] = {
+    "counted": SigmaCorrelation(HIGH, {"high": "10 / (x + 1) < 1.5"}),
+    "chained": SigmaCorrelation(LATER, {"many": HIGH, "high": "x > 6", "d": "kind = 'D' AND x = 8"}),
     "runs": Eql("sequence by k with maxspan=60ms [A where x > 2] [any where x < 7] with runs=2"),
     "other fields": Eql("sequence with maxspan=90ms [A where true] by k [B where x > 1] by o"),
     "each value": Eql("sequence by tags with maxspan=40ms [A where true] [B where true]"),
+    "query": Rule("query", parse(QUERY), ("o",)),
     "missing": Eql("sequence by ?k with maxspan=25ms [A where true] [B where true] ![C where true]"),
     "single": Eql("D where x > 6"),
     "rise": Rule("rise", RISE.within(Time.milliseconds(50)), ("k",)),

@@ -17,11 +17,11 @@ from pyspark import cloudpickle as pickle
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from pyflinkcep import Eql, NotSupportedError, Pattern, Time, matchMany
+from pyflinkcep import Eql, NotSupportedError, Pattern, Time, matchMany, parse
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.rules import Rule, RuleLog
+from pyflinkcep.rules import Rule, RuleLog, SigmaCorrelation
 from pyflinkcep.rules.live_rules import RuleBasis, routes_of
 from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.rule_lives import lives_of
@@ -144,6 +144,13 @@ def made_rule(choose: random.Random, name: str, version: int) -> Made:
             rest = f"[any where x < {high}] [any where x > 3]"
             query = f"sequence by k with maxspan=60ms [{kind} where x > {low}{more}] {rest}"
             return Rule(name, Eql(query), version=version, whenReplaced=when)
+        if name == "counted":
+            count = {"type": "event_count", "rules": ["high"], "group-by": ["k"], "timespan": "1s"}
+            count["condition"] = {"gte": low}
+            return Rule(name, SigmaCorrelation(count, {"high": f"x > {high}{more}"}), (), version)
+        if name == "query":
+            query = f"PATTERN SEQ(A a, B+ b[]) WHERE a.x > {low} AND b[i].x > b[i-1].x"
+            return Rule(name, parse(f"{query} WITHIN 40 milliseconds"), ("k",), version)
         if name == "single":
             query = f"D where x > {low}{more}"
             return Rule(name, Eql(query), version=version, whenReplaced=when)
@@ -164,7 +171,7 @@ def test_each_version_sees_the_events_of_its_micro_batches(tmp_path: Path, seed:
     """Whatever changes between micro-batches, matches are those of each life on its own events."""
     choose, log = random.Random(seed), RuleLog(tmp_path)
     bucket = LiveBucket(log)
-    names = ("sequence", "single", "next", "chain")
+    names = ("sequence", "single", "next", "chain", "counted", "query")
     lives: list[tuple[Made, list[Event], list[Event]]] = []  # With what begins, and all it sees
     now: dict[str, int] = {}  # The life of each rule in force
     off: dict[str, Made] = {}  # Those that are paused
@@ -322,6 +329,10 @@ def test_publications_out_of_order_wait(tmp_path: Path) -> None:
     assert bucket.ids() == Counter(one.matchId for own in found for one in own)
 
 
+SUM = {"type": "value_sum", "rules": ["high"], "group-by": ["k"], "timespan": "1s",
+       "condition": {"field": "name", "gte": 3}}  # fmt: skip
+
+
 def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
     """What a stream cannot run is told with its rule; the version before it stays in force."""
     log, given = RuleLog(tmp_path), events(random.Random(4), 0, 60)
@@ -334,16 +345,22 @@ def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
         Rule("by another", one, ("name",)),
         Rule("may fail", Pattern.begin("a").where("10 / x > 2"), ("k",)),
         Rule("without a key", one),
+        Rule("sum of texts", SigmaCorrelation(SUM, {"high": "x > 3"})),
+        Rule("may fail, too", SigmaCorrelation({**SUM, "condition": {"gte": 3, "field": "x"}},
+                                               {"high": "10 / x > 3"})),
+        Rule("of one event", parse("PATTERN SEQ(A a, B b) WHERE abs(a.x) + b.x > 3"), ("k",)),
         Rule("good", one, ("k", "name")),
     ])  # fmt: skip
     (tmp_path / f"{3:010d}.json").write_text("{")
     bucket.batch(given[20:])
     bucket.close()
     problems = {told["rule"]: told["problem"] for told in bucket.told if told["problem"]}
-    assert [*problems] == ["chain", "by another", "may fail", "without a key", None]
+    assert len(problems) == 8
     for name, part in {
         "chain": "'y'", "by another": "would be sent by name", "may fail": "can fail",
         "without a key": "would be sent by no column", None: "cannot be read",
+        "sum of texts": "expected numbers, got string", "may fail, too": "can fail",
+        "of one event": "computes what only single events have",
     }.items():  # fmt: skip
         assert part in problems[name]
     found = matchMany([chain(3, 1)], given, timestamp="t")
