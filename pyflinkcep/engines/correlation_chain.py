@@ -124,7 +124,7 @@ class _Running:
         found += machine.advance(reached)
         return [
             tuple(sorted({event for number in alert.events for event in self._of(number)}))
-            for alert in found
+            for alert in sorted(found, key=lambda alert: alert.rank)
         ]
 
     # --- stored state
@@ -221,7 +221,7 @@ class Chain:
             seen = [
                 Seen((event,), True, satisfied)
                 for event, rules in given
-                if (satisfied := tuple(place(rule) for rule in rules if rule in own))
+                if (satisfied := tuple(sorted(place(rule) for rule in rules if rule in own)))
             ]
             seen += [
                 Seen(made, False, (place(rule),))

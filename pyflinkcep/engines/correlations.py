@@ -423,18 +423,6 @@ def correlating(correlation: Correlation, value_of: ValueOf) -> Correlating:
     return CalendarWindows(correlation, value_of)
 
 
-def alerts_of(
-    correlation: Correlation, times: Sequence[int], groups: Sequence[Groups], value_of: ValueOf
-) -> list[Alert]:
-    """Return all alerts of events in order, given the times and groups of each."""
-    machine = correlating(correlation, value_of)
-    found: list[Alert] = []
-    for event, (time, own) in enumerate(zip(times, groups, strict=True)):
-        if own:
-            found += machine.process(event, time, own)
-    return sorted([*found, *machine.advance(END)], key=lambda alert: alert.rank)
-
-
 def grouped(by_rule: Sequence[tuple[str, Hashable]]) -> Groups:
     """Return groups, each once, of the rules that an event satisfies and its group at each."""
     rules: dict[Hashable, set[str]] = {}

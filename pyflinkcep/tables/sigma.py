@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
 
-from pyflinkcep.engines.correlations import alerts_of, grouped
+from pyflinkcep.engines.correlation_chain import Chain, Reading, links_of
+from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, did_you_mean, suggesting
 from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_correlation
 from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
     from pyflinkcep.tables.rule_rows import RuleRows
 
 Rule = Any  # SQL on an event, a function of it, or the document of a correlation
-
-
-@attrs.frozen(eq=False)
-class _Event:
-    """An event as a correlation sees it: one of the user's, or an alert of a correlation."""
-
-    time: int  # In ms
-    row: Any  # Whose fields it has
-    made_of: tuple[int, ...]  # Positions of the user's events, in order
 
 
 @overload
@@ -147,8 +139,7 @@ def alert_places(
 
     A rule may be the places of the events that satisfy it.
     """
-    running = _Running(_Given(rules, rows, times), rows, times, known)
-    return [alert.made_of for alert in running.alerts(correlation)]
+    return _Running(_Given(rules, rows, times), rows, times, known).alerts(correlation)
 
 
 def check_fields(correlation: Correlation, known: Collection[str]) -> None:
@@ -254,57 +245,56 @@ class _Running:
         if isinstance(asked, SigmaRule):
             alone = self.rules.found(asked.name, asked.name)
             return [[self.rows[at]] for at in alone] if isinstance(alone, list) else []
-        return [[self.rows[at] for at in found.made_of] for found in self.alerts(asked)]
+        return [[self.rows[at] for at in own] for own in self.alerts(asked)]
 
-    def alerts(self, correlation: Correlation, above: tuple[str, ...] = ()) -> list[_Event]:
-        """Return the alerts of a correlation, each as an event."""
+    def alerts(self, correlation: Correlation) -> list[tuple[int, ...]]:
+        """Return the events of each alert of a correlation, by position."""
+        correlations: dict[str, Correlation] = {}
+        satisfied: list[list[str]] = [[] for _ in self.rows]
+        self._add("", correlation, correlations, satisfied, ())
+        fields = {name: CorrelationFields(own) for name, own in correlations.items()}
+        rows = self.rows
+        reading = Reading(
+            self.times.__getitem__,
+            lambda name, rule, at: fields[name].group(rule, rows[at]),
+            lambda name, at: fields[name].value(rows[at]),
+        )
+        events = ((at, names) for at, names in enumerate(satisfied) if names)
+        return Chain(links_of(correlations, ""), reading, {}).run(events, END)
+
+    def _add(
+        self,
+        key: str,
+        correlation: Correlation,
+        correlations: dict[str, Correlation],
+        satisfied: list[list[str]],
+        above: tuple[str, ...],
+    ) -> None:
+        """Add a correlation and those to which it refers, and note which rules events satisfy."""
         if correlation.name in above:
             raise InvalidArgumentError(
                 f"{correlation.name}: the correlation refers to itself",
                 "name rules, or correlations that do not refer to it",
             )
-        seen = self._seen(correlation, (*above, correlation.name))
-        events = sorted(
-            seen, key=lambda own: (own.time, own.made_of[-1], len(own.made_of), own.made_of)
-        )
+        if key in correlations:
+            return
+        correlations[key] = correlation
+        for name in dict.fromkeys(correlation.rules):
+            found = self.rules.found(name, correlation.name)
+            if isinstance(found, Correlation):
+                own = (*above, correlation.name)
+                self._add(name, found, correlations, satisfied, own)
+                continue
+            for at in found:
+                if name not in satisfied[at]:  # which several correlations may name
+                    satisfied[at].append(name)
         if self.rows:
             check_fields(correlation, self._fields if self.known is None else self.known)
-        fields = CorrelationFields(correlation)
-        groups = []
-        for event in events:
-            by_rule = [(rule, fields.group(rule, event.row)) for rule in seen[event]]
-            known = [(rule, group) for rule, group in by_rule if group is not None]
-            groups.append(grouped(known))
-        times = [event.time for event in events]
-        found = alerts_of(correlation, times, groups, lambda at: fields.value(events[at].row))
-        return [
-            _Event(
-                alert.time,
-                events[alert.events[-1]].row,
-                tuple(sorted({at for one in alert.events for at in events[one].made_of})),
-            )
-            for alert in found
-        ]
 
     @cached_property
     def _fields(self) -> Collection[str]:
         """The fields of events one by one."""
         return _Names(self.rows)
-
-    def _seen(self, correlation: Correlation, above: tuple[str, ...]) -> dict[_Event, list[str]]:
-        """Return the events of a correlation, each with the rules that it satisfies."""
-        by_position: dict[int, list[str]] = {}
-        seen: dict[_Event, list[str]] = {}
-        for name in dict.fromkeys(correlation.rules):
-            found = self.rules.found(name, correlation.name)
-            if isinstance(found, Correlation):
-                seen.update((alert, [name]) for alert in self.alerts(found, above))
-                continue
-            for at in found:
-                by_position.setdefault(at, []).append(name)
-        for at, names in by_position.items():
-            seen[_Event(self.times[at], self.rows[at], (at,))] = names
-        return seen
 
 
 @attrs.frozen(eq=False)
