@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import attrs
@@ -10,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyflinkcep import Eql, Pattern, Time
+from pyflinkcep import Eql, Pattern, Time, parse
 from pyflinkcep.errors import ConditionError, PatternChangedError, StateFormatError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.matcher import Items
-from pyflinkcep.rules import Rule
+from pyflinkcep.matching.query_pages import QueryPages
+from pyflinkcep.rules import Rule, SigmaCorrelation, running_correlation
 from pyflinkcep.rules.rule_states import RuleStates
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import BucketWork
@@ -120,6 +122,59 @@ def _states(bucket: RuleBucket) -> RuleStates:
 def _items(count: int) -> Items:
     nothing = np.zeros(count, np.int64)
     return Items(np.arange(count), nothing, nothing, lambda _: None)
+
+
+def _counted(kind: str, condition: Any, *names: str) -> SigmaCorrelation:
+    """Return a correlation of events by their names, in a second for each k."""
+    document = {"type": kind, "rules": [*names], "group-by": ["k"], "timespan": "1s"}
+    document |= {} if condition is None else {"condition": condition}
+    return SigmaCorrelation(document, {name: f"name = '{name}'" for name in names})
+
+
+def test_correlations_keep_what_can_still_count() -> None:
+    """A group keeps fewer events than alert, and nothing when its timespan has passed."""
+    rules = [
+        Rule("count", _counted("event_count", {"gte": 4}, "a")),
+        Rule("calendar", _counted("event_count", {"lt": 3}, "b")),
+        Rule("both", _counted("temporal", None, "a", "b")),
+        Rule("not", _counted("temporal", "b and not a", "a", "b")),
+    ]
+    bucket = RuleBucket(rules, SCHEMA)
+    bucket.batch([_event(at, "a") for at in range(990)])
+    assert _states(bucket).counts.tolist() == [2, 1, 0]  # of the last rule a time
+    bucket.batch([_event(1000, "b"), _event(1001, "b", "q")])
+    assert Counter(row["rule"] for row in bucket.found) == {"count": 247, "both": 1}
+    bucket.batch([_event(2100, "z"), _event(2100, "a", "z")])
+    later = Counter((row["rule"], row["matchTimestamp"]) for row in bucket.found[248:])
+    assert later == {(rule, at): 1 for rule in ("calendar", "not") for at in (1000, 1001)}
+    assert _states(bucket).counts.tolist() == [1, 1, 0]
+
+
+def test_queries_keep_their_window() -> None:
+    """A key keeps the events of the last window, whichever are in matches, and then nothing."""
+    query = parse("PATTERN SEQ(a x, b y) WITHIN 100 milliseconds")
+    bucket = RuleBucket([Rule("pair", query, ("k",))], SCHEMA)
+    bucket.batch([_event(at, "a") for at in range(0, 1000, 10)])
+    assert _states(bucket).counts.tolist() == [10]
+    bucket.batch([_event(1000, "b")])
+    assert len(bucket.found) == 10
+    bucket.batch([_event(1200, "a", "q")])
+    assert _states(bucket).counts.tolist() == [1]
+
+
+def test_states_of_other_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a correlation or a query stores for a key has a version of its own."""
+    count = _counted("event_count", {"gte": 4}, "a")
+    rules = [Rule("count", count), Rule("pair", parse("PATTERN SEQ(a x, b y)"), ("k",))]
+    buckets = [RuleBucket([rule], SCHEMA) for rule in rules]
+    with monkeypatch.context() as later:
+        later.setattr(running_correlation, "_VERSION", 2)
+        later.setattr(QueryPages, "version", 2)
+        for bucket in buckets:
+            bucket.batch([_event(1, "a")])
+    for bucket, what in zip(buckets, ("a correlation", "a query"), strict=True):
+        with pytest.raises(StateFormatError, match=f"of {what} in format 2, this release reads"):
+            bucket.batch([_event(2, "a")])
 
 
 def test_other_rules_are_refused() -> None:
