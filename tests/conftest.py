@@ -80,12 +80,16 @@ def each_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture(scope="session")
-def spark_home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let what is started from here on use a home of Spark made for tests."""
-    from tests.spark_home import make_spark_home
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let what is started from here on use a home of Spark, and a Python, made for tests."""
+    from tests.spark_home import make_spark_home, python_that_forks
 
+    folder = tmp_path_factory.mktemp("spark")
     if "SPARK_HOME" not in os.environ:
-        os.environ["SPARK_HOME"] = str(make_spark_home(tmp_path_factory.mktemp("spark")))
+        os.environ["SPARK_HOME"] = str(make_spark_home(folder))
+    with python_that_forks(folder) as python:
+        os.environ.setdefault("PYSPARK_PYTHON", python)
+        yield
 
 
 @pytest.fixture(scope="session")

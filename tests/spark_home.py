@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,6 +28,14 @@ _LEFT_OUT = (
     "spark-repl", "spire", "vertx-", "volcano-", "zjsonpatch",
 )  # fmt: skip
 """The beginnings of names of jars that no test needs: Hive, Kubernetes, MLlib, Scala's shell."""
+
+_FORKS = Path(__file__).parent / "spark" / "forks.py"
+_PYTHON = """#!/bin/sh
+case "$2" in
+*.transform_with_state_driver_worker) exec {python} -IS {forks} {path} "$@";;
+*) exec {python} "$@";;
+esac
+"""
 
 _DEFAULTS = ("core-default.xml", "mapred-default.xml", "yarn-default.xml")
 _UNUSED = (
@@ -57,6 +69,19 @@ def make_spark_home(folder: Path) -> Path:
     _put_first(jars, conf)
     _shorten_defaults(jars, conf)
     return folder
+
+
+@contextmanager
+def python_that_forks(folder: Path) -> Iterator[str]:
+    """Yield a command that runs this Python, but a fork where a stream asks for its states."""
+    path, command = folder / "forks", folder / "python3"
+    given = {"python": sys.executable, "forks": str(_FORKS), "path": str(path)}
+    quoted = {name: shlex.quote(text) for name, text in given.items()}
+    command.write_text(_PYTHON.format_map(quoted), encoding="utf-8")
+    command.chmod(0o755)
+    arguments = [sys.executable, "-m", "tests.spark.forks", "--serve", str(path)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE):  # which ends when this is closed
+        yield str(command)
 
 
 def _put_first(jars: Path, conf: Path) -> None:
