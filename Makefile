@@ -20,6 +20,7 @@ kernel: ## build the C kernel in place, after a change of its code
 kernel-sanitized: ## run the kernel's tests under the address and undefined-behaviour sanitizers
 	$(PYTHON) -m tests.sanitized
 
+check: export PYTHONDONTWRITEBYTECODE = # else each process compiles all tests each time
 check: ## format, lint, types, import contracts and the quick tests without Java: under two minutes
 	ruff check .
 	ruff format --check .

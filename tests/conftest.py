@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         leave_out(items)
     for item in items:
-        if _SPARK_TESTS in item.path.parents:
+        needs_session = "spark" in getattr(item, "fixturenames", ())
+        if needs_session or _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
     if hasattr(config, "workerinput"):
         from tests.distribution import place

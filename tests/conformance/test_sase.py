@@ -93,7 +93,9 @@ def check(case: dict[str, Any]) -> None:
         check_listed(case)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, CHUNKS))]
+)
 def test_recorded_answers(chunk: int) -> None:
     """Every evaluation that must answer a query gives its matches; so do compressed ones."""
     for case in cases()[chunk::CHUNKS]:

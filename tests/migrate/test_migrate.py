@@ -67,6 +67,7 @@ def recorded_patterns():
     }
 
 
+@pytest.mark.slow
 def test_patterns_answer_like_the_originals(translated):
     """Each pattern has the matches, timeouts and rows that the original had on a real Flink."""
     report, _ = translated

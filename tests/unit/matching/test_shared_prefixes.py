@@ -69,6 +69,7 @@ def test_only_long_results_that_share_much_are_kept_so() -> None:
     assert SharedPrefixes.of(apart) is apart
 
 
+@pytest.mark.slow
 def test_loops_in_loops() -> None:
     """Matches of loops in loops share most, and are those that a list of events has."""
     loop = Pattern.begin(Pattern.begin("a").where("x > 0").oneOrMore()).oneOrMore()

@@ -294,6 +294,7 @@ _QUANTIFIERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 def test_groups_that_may_be_empty() -> None:
     """A round without a row is the last: it ends a bounded loop, * and + pass it over."""

@@ -134,6 +134,7 @@ def test_the_kernel_joins_what_the_plain_path_joins(seed: int) -> None:
     assert matches(query, table, True) == matches(query, table, False)
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_a_join_goes_on_where_it_stopped() -> None:
     """Matches beyond one block of candidates and one portion of rows are all there, once."""

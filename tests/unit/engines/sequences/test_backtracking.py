@@ -70,6 +70,7 @@ def test_the_kernel_finds_what_the_plain_search_finds(seed: int) -> None:
         assert searched(*given) == searched_plainly(*given)
 
 
+@pytest.mark.slow
 def test_a_long_stream_in_many_portions() -> None:
     """Matches that are handed over in portions are all there, of long windows and of short ones."""
     chance = random.Random(5)
@@ -110,6 +111,7 @@ def test_what_failed_once_is_not_tried_again(clause: str) -> None:
         assert searched(query, table, output) == ([], [])
 
 
+@pytest.mark.slow
 def test_what_failed_is_forgotten_when_it_is_too_much() -> None:
     """Without a window memory does not grow with starts times events."""
     size = 6000

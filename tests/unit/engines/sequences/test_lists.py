@@ -141,6 +141,7 @@ def test_starts_that_a_negated_event_forbids_are_left_out_unwalked() -> None:
     assert list(Sequences(query, table).matches()) == [{"a": [0], "b": [42], "c": [43]}]
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize(
     ("strategy", "within"),
@@ -417,6 +418,7 @@ def peak(query: Query, events: EventTable) -> tuple[int, list[tuple[str, int | N
     raise AssertionError("no bound is enough")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUERIES)
 def test_kernel_and_plain_path_count_the_same_runs(
     text: str, monkeypatch: pytest.MonkeyPatch

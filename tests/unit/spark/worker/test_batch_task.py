@@ -251,6 +251,7 @@ def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
         store.take([base])
 
 
+@pytest.mark.slow
 def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk with very many matches makes the rows of some events at a time, and soon."""
     portions, waiting, matches = [], [], []
