@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False  # what is collected first begins first
     return Distribution(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each of several processes compile a part of the modules, which takes most of the time."""
+    given = getattr(session.config, "workerinput", None)
+    whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and given is not None and not sys.dont_write_bytecode:
+        from tests.distribution import compile_part
+
+        compile_part(int(given["workerid"].removeprefix("gw")), given["workercount"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
