@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-ALSO_ON_SPARK = ("tests/migrate/test_runs.py", "tests/test_docs.py", "tests/test_samples.py")
-"""The files that are not in ``tests/spark``, and have tests that need its session."""
+ALSO_ON_SPARK = (
+    "tests/migrate/test_runs.py",
+    "tests/test_docs.py::test_manual_programs",
+    "tests/test_samples.py",
+)
+"""What is not in ``tests/spark``, and needs its session."""
 
 _WITH_STREAMS = tuple(
     f"tests/spark/test_{name}.py"
@@ -23,17 +27,26 @@ _WITH_STREAMS = tuple(
 """The files of which streams take most of the time."""
 
 _OWN_JVM = ("tests/spark/test_stream_cluster.py", "tests/spark/test_stream_crash.py")
-_LONG = (*_OWN_JVM, "tests/unit/kernel/test_sanitized.py", "tests/test_tooling.py")
+"""The files whose streams run in JVMs of their own."""
+
+_TOGETHER = {
+    "tests/migrate/test_clean.py": "mypy",
+    "tests/test_tooling.py": "mypy",
+    "tests/test_architecture.py": "trees",
+    "tests/test_text_as_data.py": "trees",
+}
+"""The files that have most of their work in common: types of the package, or its syntax trees."""
+
+_LONG = ("mypy", "tests/test_docs.py", "tests/unit/kernel/test_sanitized.py")
 
 
 def group(test: str) -> str:
     """Return what a test runs in one process with: all of its group, and by default of its file."""
     file = test.partition("::")[0]
-    if file in _OWN_JVM:
-        return file  # whichever process is free may wait for them
-    if file.startswith("tests/spark/test_stream") or file in (*ALSO_ON_SPARK, *_WITH_STREAMS):
+    is_stream = file.startswith("tests/spark/test_stream") and file not in _OWN_JVM
+    if is_stream or test.startswith((*ALSO_ON_SPARK, *_WITH_STREAMS)):
         return "streams"  # a JVM that runs no stream need not load and compile what streams need
-    return "batch" if file.startswith("tests/spark/") else file
+    return "batch" if file.startswith("tests/spark/") else _TOGETHER.get(file, file)
 
 
 def place(test: str) -> int:

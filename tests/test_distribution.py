@@ -16,7 +16,7 @@ COLLECTED = [
     "tests/spark/test_sql.py::test_b[x@y]",
     "tests/spark/test_stream_crash.py::test_c",
     "tests/spark/test_stream_sql.py::test_d",
-    "tests/test_docs.py::test_e",
+    "tests/test_docs.py::test_manual_programs[e]",
     "tests/property/test_composed.py::test_f",
     "tests/spark/test_keys.py::test_h",
 ]
@@ -48,10 +48,10 @@ def test_streams_are_in_one_process_and_other_jobs_in_another() -> None:
     distribution.schedule()
 
     assert [[test.split("/")[-1] for test in process.given] for process in processes] == [
-        ["test_sql.py::test_b[x@y]", "test_keys.py::test_h", "test_stream_crash.py::test_c"],
+        ["test_sql.py::test_b[x@y]", "test_stream_crash.py::test_c", "test_keys.py::test_h"],
         [
             "test_stream_sql.py::test_d",
-            "test_docs.py::test_e",
+            "test_docs.py::test_manual_programs[e]",
             "test_composed.py::test_a",
             "test_composed.py::test_f",
         ],
@@ -63,5 +63,4 @@ def test_every_test_on_spark_is_in_a_group(request: pytest.FixtureRequest) -> No
     marked = [item.nodeid for item in request.session.items if item.get_closest_marker("spark")]
 
     on_spark = [test for test in marked if not test.startswith("tests/sail/")]
-    kinds = {group(test) for test in on_spark} - {"streams", "batch"}
-    assert kinds <= {"tests/spark/test_stream_cluster.py", "tests/spark/test_stream_crash.py"}
+    assert {group(test) for test in on_spark} <= {"streams", "batch"}
