@@ -29,6 +29,7 @@ def translated(tmp_path_factory):
     return report, folder
 
 
+@pytest.mark.slow
 def test_every_program_becomes_a_module(translated):
     """Each program with a pattern becomes a module whose patterns can be built."""
     report, folder = translated

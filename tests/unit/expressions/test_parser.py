@@ -245,6 +245,7 @@ def test_what_is_nested_too_deep_is_refused_by_name(text: str) -> None:
         parsed(text)
 
 
+@pytest.mark.slow
 def test_chains_of_and_and_or_have_no_end() -> None:
     """A chain is not deep, and keeps its order and its places in the text."""
     for word in ("or", "and"):

@@ -136,6 +136,7 @@ def by_rows() -> Work:
     return lambda: found.find(0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

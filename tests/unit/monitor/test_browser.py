@@ -22,7 +22,10 @@ from tests.unit.monitor.support import BAD, progress, told
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="needs chromium"),
+]
 
 
 @attrs.define(eq=False)

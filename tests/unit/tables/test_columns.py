@@ -305,6 +305,7 @@ def test_limits() -> None:
 # --- what is found
 
 
+@pytest.mark.slow
 def test_a_sequence_of_matches() -> None:
     """Matches of a table are used like a list of them."""
     table = pa.table({"n": [1, 9] * 1500})
