@@ -74,7 +74,7 @@ def _rules(args: argparse.Namespace) -> Iterator[Measurement]:
     with benchmark_session("spark", args.cores, args.driver_memory) as spark:
         sets = RuleSets(
             spark, args.events, args.keys, args.seed, args.cores, args.cache, args.flink_jars,
-            args.flink_events, args.published, args.parts,
+            args.flink_events, args.published, args.micro_batch, args.parts,
         )  # fmt: skip
         yield from sets.measured()
 
@@ -191,6 +191,7 @@ def _add_options_of_rules(parser: argparse.ArgumentParser) -> None:
     add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars")
     add("--flink-events", type=int, default=100_000, help="events for Flink")
     add("--published", metavar="FOLDER", type=Path, help="rules of EQL and Sigma, and their events")
+    add("--micro-batch", type=int, default=20_000, help="events in a micro-batch, for live")
     add("--repeat", type=int, default=1, help=argparse.SUPPRESS)
     add("--cache", type=Path, default=_CACHE, help="folder for generated events")
     add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")

@@ -62,3 +62,15 @@ class PeakMemory:
                 sizes["workers"] += size
         for kind, size in sizes.items():
             self.peaks[kind] = max(self.peaks[kind], size // _MIB)
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of those below it."""
+    own = psutil.Process()
+    found = 0.0
+    for process in [own, *own.children(recursive=True)]:
+        try:
+            found += sum(process.cpu_times()[:4])
+        except psutil.NoSuchProcess:
+            continue
+    return found

@@ -17,7 +17,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,8 +29,9 @@ from pyflinkcep.sigma import sigmaRules
 from pyflinkcep.spark.rule_stream import RuleStream
 from tests.benchmark import batch
 from tests.benchmark.events import RandomEvents
+from tests.benchmark.live_rules import LiveSettings, measure_live
 from tests.benchmark.measurement import Measurement
-from tests.benchmark.memory import PeakMemory
+from tests.benchmark.memory import PeakMemory, cpu_seconds
 from tests.benchmark.peers import measure_flink_rules
 from tests.benchmark.session import answer_columns
 from tests.benchmark.workloads import WORKLOADS, Workload, seconds
@@ -40,6 +40,7 @@ TYPES = 100
 WINDOW_S = 1
 _COUNTS = (1, 10, 100, 1_000)
 _MANY = 10_000
+_PARTITIONS = (2, 8)
 _KEYS_OF_THEIR_OWN = 20
 _ASKED_ALONE = 8
 """How many rules of a set are run by themselves, spread over it."""
@@ -91,6 +92,7 @@ class RuleSets:
     flink_jars: Path | None
     flink_events: int
     published: Path | None
+    micro_batch: int
     parts: Sequence[str]
 
     def measured(self) -> Iterator[Measurement]:
@@ -142,6 +144,20 @@ class RuleSets:
         few_events = batch.read(self.spark, few, self.cache)
         yield run.set(CEP.patterns(few_events, rules, timestamp="ts"), f"{_MANY:,} rules")
 
+    def live(self) -> Iterator[Measurement]:
+        """Run selective rules on a stream, fixed ones beside those that may change."""
+        source = RandomEvents(self.events, self.keys, TYPES, self.seed)
+        for partitions in _PARTITIONS:
+            for count in _COUNTS if partitions == _PARTITIONS[0] else _COUNTS[-1:]:
+                rules = [selective_rule(number) for number in range(count)]
+                for is_dynamic in (False, True):
+                    yield measure_live(
+                        self.spark,
+                        LiveSettings(
+                            source, rules, ["key"], self.micro_batch, partitions, is_dynamic
+                        ),
+                    )
+
     def dense(self) -> Iterator[Measurement]:
         """Run rules that want all events."""
         source = RandomEvents(self.events, self.keys, 3, self.seed)
@@ -178,14 +194,14 @@ class RuleSets:
         size = events.count()
         lines = (folder / "sigma.jsonl").read_text(encoding="utf-8").splitlines()
         with PeakMemory() as memory:
-            begin, cpu = time.perf_counter(), _cpu()
+            begin, cpu = time.perf_counter(), cpu_seconds()
             texts = [json.loads(line)["yaml"] for line in lines]
             rules = sigmaRules(texts, logsources="ignore", missing="null")
             read = time.perf_counter() - begin
             times = F.sum(F.unix_millis("event.ts"))
             row = CEP.sigma(events, rules).agg(F.count(F.lit(1)), times).collect()[0]
             taken = time.perf_counter() - begin
-        details = {"read_s": read, "cpu_s": _cpu() - cpu, "peak_mib": memory.peaks}
+        details = {"read_s": read, "cpu_s": cpu_seconds() - cpu, "peak_mib": memory.peaks}
         yield Measurement(
             "sigma", f"{len(texts)} rules", "", "published", size, 0, taken, row[0], row[1], details
         )
@@ -250,13 +266,13 @@ class Runs:
         self, job: Callable[[], list[Any]], workload: str, count: int, planned: list[float]
     ) -> Measurement:
         with PeakMemory() as memory:
-            begin, cpu = time.perf_counter(), _cpu()
+            begin, cpu = time.perf_counter(), cpu_seconds()
             rows = job()
             taken = time.perf_counter() - begin
         details = {
             "set": self.what,
             "rules": count,
-            "cpu_s": _cpu() - cpu,
+            "cpu_s": cpu_seconds() - cpu,
             "peak_mib": memory.peaks,
         }
         if planned:
@@ -272,18 +288,6 @@ class Runs:
             engine, workload, "", self.source, self.events, self.keys, taken, matches, checksum,
             details,
         )  # fmt: skip
-
-
-def _cpu() -> float:
-    """Return the CPU time of this process and of those below it."""
-    own = psutil.Process()
-    found = 0.0
-    for process in [own, *own.children(recursive=True)]:
-        try:
-            found += sum(process.cpu_times()[:4])
-        except psutil.NoSuchProcess:
-            continue
-    return found
 
 
 def _core(count: int, events: int = 1_000_000, keys: int = 1_000) -> Measurement:
@@ -315,6 +319,7 @@ def _core(count: int, events: int = 1_000_000, keys: int = 1_000) -> Measurement
 PARTS = {
     "core": RuleSets.core,
     "selective": RuleSets.selective,
+    "live": RuleSets.live,
     "dense": RuleSets.dense,
     "eql": RuleSets.eql,
     "sigma": RuleSets.sigma,
