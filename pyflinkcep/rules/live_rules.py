@@ -33,13 +33,13 @@ from pyflinkcep.rules.rule_file import rule_of
 from pyflinkcep.rules.rule_keys import condition_code, number_of_text
 from pyflinkcep.rules.rule_lives import RuleLife, document_of
 from pyflinkcep.rules.rules_in_force import RuleChange
+from pyflinkcep.rules.running_patterns import StreamPattern
 from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import WantingRule, needed_texts, shared_events
 from pyflinkcep.rules.wants import Wants
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.types import literal_moments
-from pyflinkcep.tables.column_match import StageSql
 
 _MOST_RULES = 20_000
 
@@ -88,7 +88,7 @@ class CompiledRule:
     finishes: int | None  # See `RuleLife`
     route: int
     position: int | None
-    over_stages: StageSql | None
+    pattern: StreamPattern | None
     code: int
 
 
@@ -129,17 +129,19 @@ def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> 
         finishes,
         route,
         position,
-        _never_failing(stream.over_stages.get(0)),
+        _never_failing(stream.patterns.get(0)),
         int(stream.codes[0]),
     )
 
 
-def _never_failing(sql: StageSql | None) -> StageSql | None:
-    """Return SQL over stages in which what cannot be computed is NULL, as without ANSI mode."""
+def _never_failing(pattern: StreamPattern | None) -> StreamPattern | None:
+    """Return a pattern in whose SQL over stages NULL is what cannot be computed."""
     # What fails would fail again when the micro-batch is repeated, before the rule can be paused.
-    if sql is None:
-        return None
-    return attrs.evolve(sql, expressions=attrs.evolve(sql.expressions, ansi=False), fails=False)
+    if pattern is None or pattern.sql is None:
+        return pattern
+    own = pattern.sql
+    sql = attrs.evolve(own, expressions=attrs.evolve(own.expressions, ansi=False), fails=False)
+    return attrs.evolve(pattern, sql=sql)
 
 
 def _begins(rule: WantingRule) -> frozenset[int]:
@@ -237,7 +239,7 @@ class LiveRules:
         every: list[Condition] = []
         codes: list[int] = []
         rule_codes: list[int] = []
-        over_stages: dict[int, StageSql] = {}
+        patterns: dict[int, StreamPattern] = {}
         shared, taking = Conditions(), list[_Own]()
         for life in lives:
             own = compiled(basis, life.document, life.sent_by)
@@ -256,8 +258,8 @@ class LiveRules:
                 known.append(number_of_text(f"{salt} all"))
             moved = attrs.evolve(wants, conditions=tuple(first + n for n in wants.conditions))
             wanting = attrs.evolve(own.wanting, wants=moved)
-            if own.over_stages is not None:
-                over_stages[len(routed)] = own.over_stages
+            if own.pattern is not None:
+                patterns[len(routed)] = own.pattern
             routed.append(RoutedRule(wanting, own.route, own.position, place))
             rule_codes.append(number_of_text(f"{salt} {own.code}"))
             codes += known
@@ -275,7 +277,7 @@ class LiveRules:
             basis.timestamp,
             np.asarray(codes, np.int64),
         )
-        stream = StreamRules(rules, np.asarray(rule_codes, np.int64), over_stages)
+        stream = StreamRules(rules, np.asarray(rule_codes, np.int64), patterns)
         return cls(basis, stream, shared, taking)
 
     def arrived(self, table: pa.Table) -> pa.Table:

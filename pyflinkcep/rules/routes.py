@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -132,6 +132,18 @@ class RoutedRules:
             found.append(number)
         return found
 
+    @cached_property
+    def codes_in_order(self) -> tuple[Ints, Ints]:
+        """The numbers of conditions in the order of their codes, and these."""
+        assert self.codes is not None
+        order = np.argsort(self.codes)
+        return order, self.codes[order]
+
+    @cached_property
+    def asking(self) -> Asking:
+        """The patterns that want exactly the events for which any of their conditions holds."""
+        return Asking.of(self)
+
     # --- before events are sent
 
     def events(self, table: pa.Table) -> SharedEvents:
@@ -234,6 +246,31 @@ class RoutedRules:
                 route = self.route_numbers[routed.route]
                 found.setdefault((route, condition), []).append(number)
         return found
+
+
+@attrs.frozen(eq=False)
+class Asking:
+    """Which patterns ask for which conditions, in the order of conditions."""
+
+    conditions: Ints
+    rules: Ints
+    bits: Ints  # That the pattern knows the condition by
+    routes: Ints  # The number of the pattern's route
+    known: Set[int]  # The patterns
+
+    @classmethod
+    def of(cls, rules: RoutedRules) -> Asking:
+        """Return those of rules whose bits fit a number."""
+        rows: list[tuple[int, int, int, int]] = []
+        for number, routed in enumerate(rules.rules):
+            wants, route = routed.rule.wants, rules.route_numbers[routed.route]
+            if routed.rule.pattern is not None and wants.are_any and not max(wants.bits) >> 62:
+                rows += (
+                    (condition, number, bit, route)
+                    for condition, bit in zip(wants.conditions, wants.bits, strict=True)
+                )
+        conditions, own, bits, routes = np.asarray(sorted(rows), np.int64).reshape(-1, 4).T
+        return cls(conditions, own, bits, routes, frozenset(own.tolist()))
 
 
 def ways_of(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:

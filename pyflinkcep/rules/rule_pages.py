@@ -11,27 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import StateCounts
-from pyflinkcep.eql import Eql
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import Items, States, Written
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.page_events import PageEvents
 from pyflinkcep.rules.rule import Definition
 from pyflinkcep.rules.rule_matches import RuleMatches
-from pyflinkcep.rules.rule_states import Kept, RuleStates
+from pyflinkcep.rules.rule_states import RuleStates
 from pyflinkcep.rules.running_correlation import RunningCorrelation
-from pyflinkcep.rules.running_pattern import RunningPattern
+from pyflinkcep.rules.running_patterns import RunningPatterns
 from pyflinkcep.rules.running_query import RunningQuery
-from pyflinkcep.rules.running_sequences import RunningSequences
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import FoundByRule, naming
 
-_Running = RunningPattern | RunningCorrelation | RunningQuery
+_Running = RunningCorrelation | RunningQuery
 
 
 class RulePages:
@@ -58,8 +55,8 @@ class RulePages:
     def use(self, rules: StreamRules) -> None:
         """Go on with other rules: states of those that are not among them are dropped."""
         self._rules = rules
+        self._patterns = RunningPatterns(rules.patterns, rules.codes, self._context, self._opened)
         self._running: dict[int, _Running] = {}
-        self._sequences: RunningSequences | None = None
 
     def set_events(self, store: EventStore) -> None:
         """Use another store: the events that handles refer to from now on."""
@@ -73,23 +70,24 @@ class RulePages:
         size = int(page.counts.sum()) + items.due.num_rows
         table = self._store.take(np.arange(first_held, first_held + size), self._columns)
         run = PageEvents.of(self._rules.routed, table, items.due, items, watermark)
-        parts: list[Kept] = []
-        found: list[FoundByRule] = []
-        by_rule = self._rules.divided(RuleStates.of(items, page, 0))
-        for number in sorted({*run.wanting, *by_rule}):
-            rule = self._rules.routed.rules[number].rule.rule
-            if isinstance(rule.definition, Eql):
+        before = RuleStates.of(items, page, 0)
+        rules = self._rules.numbers_of(before.codes)
+        patterns, sequences = self._rules.patterns, self._rules.sequences
+        own = [np.isin(rules, [*numbers]) for numbers in (patterns, sequences.numbers)]
+        of_patterns, of_sequences = map(np.flatnonzero, own)
+        parts, found = self._patterns.run(run, rules[of_patterns], before.take(of_patterns))
+        kept, more = sequences.run(run, rules[of_sequences], before.take(of_sequences))
+        others = np.where(own[0] | own[1], -1, rules)
+        for number in sorted({*run.wanting, *others[others >= 0].tolist()}):
+            if number in patterns or number in sequences.numbers:
                 continue  # these run all at once
+            rule = self._rules.routed.rules[number].rule.rule
             with naming(rule):
-                kept, own = self._one(number, rule.definition, run.shared).run(
-                    run, number, by_rule.get(number, RuleStates.empty())
-                )
-            parts += kept
-            found.append(FoundByRule(rule, own))
-        if self._sequences is None:
-            self._sequences = RunningSequences(self._rules)
-        kept, others = self._sequences.run(run, by_rule)
-        self._add(run.shared, [*found, *others])
+                one = self._one(number, rule.definition, run.shared)
+                ours, matches = one.run(run, number, before.only(others == number))
+            parts += ours
+            found.append(FoundByRule(rule, matches))
+        self._add(run.shared, [*found, *more])
         parts += kept
         states = RuleStates.concat([own for own, _ in parts])
         deadlines = np.concatenate([np.zeros(0, np.int64), *(own for _, own in parts)])
@@ -100,9 +98,7 @@ class RulePages:
         """Return a rule ready to run, compiled when there is work for it."""
         made = self._running.get(number)
         if made is None:
-            if isinstance(definition, Pattern):
-                made = RunningPattern.of(self._rules, number, self._context, self._opened)
-            elif isinstance(definition, SigmaCorrelation):
+            if isinstance(definition, SigmaCorrelation):
                 made = RunningCorrelation.of(self._rules, number)
             else:
                 made = RunningQuery.of(self._rules, number, events)

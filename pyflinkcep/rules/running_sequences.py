@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -17,13 +17,13 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.latest import bits_of, rule_of
 from pyflinkcep.matching.latest_pages import deadlines_of
+from pyflinkcep.matching.matcher import ranges
 from pyflinkcep.matching.results import Found
 from pyflinkcep.rules.page_events import PageEvents
 from pyflinkcep.rules.query_rules import eql_keys
-from pyflinkcep.rules.routes import number_of
+from pyflinkcep.rules.routes import RoutedRule, RoutedRules, number_of
 from pyflinkcep.rules.rule_keys import KeyHashes
 from pyflinkcep.rules.rule_states import Kept, RuleStates
-from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import FoundByRule, naming
 from pyflinkcep.tables.eql_match import Narrowed
 
@@ -33,12 +33,13 @@ _NOTHING: Ints = np.zeros(0, np.int64)
 class RunningSequences:
     """Runs queries of EQL."""
 
-    def __init__(self, rules: StreamRules) -> None:
-        self._rules = rules
+    def __init__(self, routed: RoutedRules, codes: Ints) -> None:
+        self._routed = routed
+        self._codes = codes  # Those of rules, by number
         self._singles: set[int] = set()
         self._numbers: list[int] = []  # Of the rules that are sequences
-        for number, routed in enumerate(rules.routed.rules):
-            definition = routed.rule.rule.definition
+        for number, one in enumerate(routed.rules):
+            definition = one.rule.rule.definition
             if isinstance(definition, Eql):
                 is_sequence = definition.model.is_sequence
                 self._numbers.append(number) if is_sequence else self._singles.add(number)
@@ -46,37 +47,36 @@ class RunningSequences:
         self._latest = [rule_of(query.model) for query in self._queries]
         self._begins = step_codes(self._latest)
         self._places = {number: place for place, number in enumerate(self._numbers)}
+        self.numbers = self._singles.union(self._numbers)  # Of its rules
+        self._place_of = np.full(len(routed.rules), -1, np.int64)
+        self._place_of[self._numbers] = np.arange(len(self._numbers))
 
     @cached_property
     def _machine(self) -> RunningRules:
         return latest_rules(self._latest)
 
     def _query(self, number: int) -> Eql:
-        definition = self._rules.routed.rules[number].rule.rule.definition
+        definition = self._routed.rules[number].rule.rule.definition
         assert isinstance(definition, Eql)
         return definition
 
     def run(
-        self, run: PageEvents, states: Mapping[int, RuleStates]
+        self, run: PageEvents, rules: Ints, states: RuleStates
     ) -> tuple[list[Kept], list[FoundByRule]]:
-        """Return what is kept, with deadlines, and matches."""
+        """Return what is kept, with deadlines, and matches, given the rules of states."""
         wanting = [number for number in run.wanting if number in self._places]
-        known = [number for number in states if number in self._places]
         singles = [self._single(run, n) for n in run.wanting if n in self._singles]
-        if not wanting and not known:
+        if not wanting and not len(states):
             return [], singles
         machine = self._machine
         machine.clear()
         offers = list(self._offers(run, wanting))
-        before = RuleStates.concat([states[number] for number in known])
+        order = np.argsort(rules, kind="stable")
+        before, places = states.take(order), self._place_of[rules[order]]
         keys = np.concatenate([before.keys, *(own for *_, own in offers)])
         distinct, ranks = np.unique(keys, return_inverse=True)
         items = np.concatenate([before.items, *(own for _, _, own, _ in offers)])
         pairs = items * len(distinct) + ranks.reshape(-1)
-        places = np.repeat(
-            np.asarray([self._places[n] for n in known], np.int64),
-            [len(states[number]) for number in known],
-        )
         ms = run.shared.ms
         machine.read(
             KeyStates(
@@ -114,7 +114,7 @@ class RunningSequences:
 
     def _single(self, run: PageEvents, number: int) -> FoundByRule:
         """Return the matches of a query about single events."""
-        rule = self._rules.routed.rules[number].rule
+        rule = self._routed.rules[number].rule
         rows = run.holding(number, rule.wants.conditions[0])
         size = len(rows)
         ones, ends = np.ones(size, np.uint8), np.arange(1, size + 1)
@@ -126,24 +126,43 @@ class RunningSequences:
     ) -> Iterator[tuple[Ints, np.ndarray[Any, np.dtype[np.int32]], Ints, Ints]]:
         """Yield rows, the codes of steps that want them, their items, and keys."""
         for number in wanting:
-            query, routed = self._query(number), self._rules.routed.rules[number]
-            narrowed = None
-            if routed.position is not None:
-                low = np.r_[np.full(run.held, -1), run.targets & 0xFFFFFFFF]
-                narrowed = Narrowed(routed.position, number_of, low)
-            known = run.field_hashes
+            query, routed = self._query(number), self._routed.rules[number]
             with naming(routed.rule.rule):
-                hashes = KeyHashes(run.shared.fields, query, narrowed, known)
-                own = [
-                    hashes.of(step.keys, run.holding(number, condition))
-                    for step, condition in zip(
-                        query.model.every, routed.rule.wants.conditions, strict=True
-                    )
-                ]
+                own = self._with_keys(run, query, routed)
             begin = self._begins[self._places[number]]
             for step, which in enumerate(bits_of(query.model)):
                 rows, keys = own[which]
                 yield rows, np.full(len(rows), begin + step, np.int32), run.owner_of(rows), keys
+
+    def _with_keys(
+        self, run: PageEvents, query: Eql, routed: RoutedRule
+    ) -> list[tuple[Ints, Ints]]:
+        """Return the events that the steps of a query want, and the numbers of their keys."""
+        steps = query.model.every
+        known = zip(
+            steps,
+            (run.holding_in(routed.route, one) for one in routed.rule.wants.conditions),
+            strict=True,
+        )
+        if routed.position is not None:
+            low = np.r_[np.full(run.held, -1), run.targets & 0xFFFFFFFF]
+            narrowed = Narrowed(routed.position, number_of, low)
+            hashes = KeyHashes(run.shared.fields, query, narrowed, run.field_hashes)
+            return [hashes.of(step.keys, rows) for step, rows in known]
+        found: list[tuple[Ints, Ints]] = []
+        for step, rows in known:
+            keys = tuple(step.keys)
+            if keys not in run.key_numbers:
+                hashes = KeyHashes(run.shared.fields, query, None, run.field_hashes)
+                run.key_numbers[keys] = hashes.of(keys, np.arange(run.size))
+            with_keys, numbers = run.key_numbers[keys]
+            if len(with_keys) == run.size:  # each has one: none has several, or lacks a part
+                found.append((rows, numbers[rows]))
+                continue
+            firsts = np.searchsorted(with_keys, rows)
+            sizes = np.searchsorted(with_keys, rows, "right") - firsts
+            found.append((np.repeat(rows, sizes), numbers[ranges(firsts, sizes)]))
+        return found
 
     def _found(
         self, run: PageEvents, runs: FoundRuns, rows: Ints, distinct: Ints
@@ -174,7 +193,7 @@ class RunningSequences:
             keys = distinct[runs.keys[begin:end] % len(distinct)]
             numbers = KeyHashes(run.shared.fields, query, None, run.field_hashes)
             told = eql_keys(query, numbers, own[found.firsts], keys)
-            own_rule = self._rules.routed.rules[self._numbers[place]].rule.rule
+            own_rule = self._routed.rules[self._numbers[place]].rule.rule
             yield FoundByRule(own_rule, found, keys=told)
 
     def _kept(
@@ -184,7 +203,7 @@ class RunningSequences:
         places = written.rules
         states = RuleStates(
             written.keys // max(len(distinct), 1),
-            self._rules.codes[np.asarray(self._numbers, np.int64)[places]],
+            self._codes[np.asarray(self._numbers, np.int64)[places]],
             distinct[written.keys % max(len(distinct), 1)] if len(places) else _NOTHING,
             np.diff(written.number_ends, prepend=0),
             np.diff(written.handle_ends, prepend=0),

@@ -23,7 +23,8 @@ from pyflinkcep.rules.pattern_rules import pattern_texts
 from pyflinkcep.rules.query_rules import check_sigma_types
 from pyflinkcep.rules.routes import Fields, RoutedRules
 from pyflinkcep.rules.rule_keys import rule_code
-from pyflinkcep.rules.rule_states import RuleStates
+from pyflinkcep.rules.running_patterns import StreamPattern
+from pyflinkcep.rules.running_sequences import RunningSequences
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import WantingRule, naming
@@ -39,18 +40,18 @@ class StreamRules:
 
     routed: RoutedRules
     codes: Ints  # The number of each rule that its states are known by
-    over_stages: Mapping[int, StageSql]  # SQL over stages of patterns, by the number of the rule
+    patterns: Mapping[int, StreamPattern]  # By the number of the rule
 
     @classmethod
     def of(cls, routed: RoutedRules, probe: SharedEvents) -> StreamRules:
         """Check rules against what a stream can do; `probe` has the columns of its events."""
-        found: dict[int, StageSql] = {}
+        found: dict[int, StreamPattern] = {}
         codes: list[int] = []
         for number, one in enumerate(routed.rules):
             with naming(one.rule.rule):
                 sql = _over_stages(one.rule, probe)
-                if sql is not None:
-                    found[number] = sql
+                if one.rule.pattern is not None:
+                    found[number] = StreamPattern(one.rule.pattern, sql)
                 codes.append(_code(one.rule, routed.routes[one.route], routed.type))
         return cls(routed.with_codes(), np.asarray(codes, np.int64), found)
 
@@ -72,19 +73,23 @@ class StreamRules:
             _largest(one.events_ms for one in every), _largest(one.time_ms for one in every)
         )
 
-    def divided(self, states: RuleStates) -> dict[int, RuleStates]:
-        """Return states by the number of their rule; those of unknown rules are left out."""
-        distinct, inverse = np.unique(states.codes, return_inverse=True)
-        numbers = [self._numbers.get(code) for code in distinct.tolist()]
-        return {
-            number: states.only(inverse == place)
-            for place, number in enumerate(numbers)
-            if number is not None
-        }
+    def numbers_of(self, codes: Ints) -> Ints:
+        """Return the rules with some codes, by number; -1 for one that is unknown."""
+        order, ordered = self._in_order
+        if not len(ordered):
+            return np.full(len(codes), -1, np.int64)
+        places = np.minimum(np.searchsorted(ordered, codes), len(ordered) - 1)
+        return np.where(ordered[places] == codes, order[places], -1)
 
     @cached_property
-    def _numbers(self) -> dict[int, int]:
-        return {code: number for number, code in enumerate(self.codes.tolist())}
+    def _in_order(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.codes)
+        return order, self.codes[order]
+
+    @cached_property
+    def sequences(self) -> RunningSequences:
+        """What runs its queries of EQL, once a process has asked."""
+        return RunningSequences(self.routed, self.codes)
 
 
 def _over_stages(own: WantingRule, probe: SharedEvents) -> StageSql | None:

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns among the rules on a stream, all at once: keys with events, or whose time came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.operator import CepOperator
+from pyflinkcep.errors import ConditionError
+from pyflinkcep.functions import RuntimeContext, opened
+from pyflinkcep.matching.columns import Flags, Ints, field_names, integers
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import as_integers
+from pyflinkcep.matching.matcher import (
+    NO_DEADLINE,
+    Items,
+    PatternMatcher,
+    Wanted,
+    Written,
+    make_matcher,
+)
+from pyflinkcep.matching.stretches import Events
+from pyflinkcep.rules.page_events import PageEvents, RuleEvents
+from pyflinkcep.rules.pattern_rules import WantingPattern
+from pyflinkcep.rules.rule_states import Kept, RuleStates
+from pyflinkcep.rules.wanting_rule import FoundByRule, naming
+from pyflinkcep.tables.column_match import StageSql, as_values
+from pyflinkcep.tables.records import ROW
+from pyflinkcep.tables.row_sql import OnlyByRow
+
+
+@attrs.frozen(eq=False, slots=False)
+class StreamPattern:
+    """A pattern on a stream, compiled when there is work for it; travels to the workers."""
+
+    wanting: WantingPattern
+    sql: StageSql | None  # Its SQL over stages
+
+    @cached_property
+    def matcher(self) -> PatternMatcher:
+        """What matches its events."""
+        expressions = None if self.sql is None else self.sql.expressions
+        nfa = self.wanting.nfa
+        return make_matcher(nfa, Wanted(by_windows=True), expressions, is_stream=True)
+
+    @cached_property
+    def _operator(self) -> CepOperator:
+        return CepOperator(self.wanting.nfa)
+
+    @cached_property
+    def _begins(self) -> dict[int, bool]:
+        return {}
+
+    def may_begin(self, bits: int) -> bool:
+        """Whether an event for which some conditions hold may begin a match."""
+        if bits not in self._begins:
+            known = known_bits(self.wanting.nfa.atoms)
+            self._begins[bits] = self._operator.may_begin(bits, known)
+        return self._begins[bits]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"wanting": self.wanting, "sql": self.sql}
+
+
+@attrs.define(eq=False)
+class _States:
+    """See :class:`~pyflinkcep.matching.matcher.States`."""
+
+    lengths: Ints
+    counts: Ints
+    numbers: Ints
+
+
+@attrs.frozen(eq=False)
+class _Keys:
+    """The due events that patterns want, rule by rule and key by key."""
+
+    events: RuleEvents
+    bounds: Ints  # Where those of each key begin, and where the last ones end
+    rules: Ints  # The rule of each key
+    owners: Ints  # Its item
+    keys: Ints  # Its number
+
+    @classmethod
+    def of(cls, run: PageEvents, events: RuleEvents) -> _Keys:
+        """Return those that some rules want."""
+        owners = run.owner_of(events.rows)
+        keys = np.zeros(len(events.rows), np.int64)
+        for number, begin, end in _stretches(events.rules):
+            names = run.rules.rules[number].rule.rule.key
+            keys[begin:end] = run.keys(names)[events.rows[begin:end]]
+        order = np.lexsort([keys, owners, events.rules])
+        events, owners, keys = events.taken(order), owners[order], keys[order]
+        is_first = _changes(events.rules, owners, keys)
+        firsts = np.flatnonzero(is_first)
+        bounds = np.append(firsts, len(keys))
+        return cls(events, bounds, events.rules[firsts], owners[firsts], keys[firsts])
+
+    def positions(self, rules: Ints, states: RuleStates) -> Ints:
+        """Return the number of each key's state, given the rules of states; -1 for a new key."""
+        every = [
+            np.concatenate(pair)
+            for pair in ((states.keys, self.keys), (states.items, self.owners), (rules, self.rules))
+        ]
+        order = np.lexsort(every)
+        codes = np.empty(len(order), np.int64)
+        codes[order] = np.cumsum(_changes(*(own[order] for own in every)))
+        found = np.full(len(order) + 1, -1, np.int64)
+        found[codes[: len(states)]] = np.arange(len(states))
+        return found[codes[len(states) :]]
+
+    def may_begin(self, patterns: Mapping[int, StreamPattern]) -> Flags:
+        """Return for each key whether one of its events may begin a match."""
+        events, size = self.events, len(self.events.rows)
+        if not size:
+            return np.zeros(0, bool)
+        kinds, inverse = np.unique(events.bits, return_inverse=True)
+        pairs, of_pair = np.unique(
+            events.rules * len(kinds) + inverse.reshape(-1), return_inverse=True
+        )
+        begins = [
+            patterns[number].may_begin(int(kinds[kind]))
+            for number, kind in zip(*map(np.ndarray.tolist, divmod(pairs, len(kinds))), strict=True)
+        ]
+        flags = np.asarray(begins, bool)[of_pair.reshape(-1)]
+        for number in events.apart:
+            begin, end = np.searchsorted(events.rules, [number, number + 1]).tolist()
+            bits = events.bits_of(number, begin, end)
+            flags[begin:end] = bits is None or [
+                patterns[number].may_begin(own) for own in as_integers(bits)
+            ]
+        found: Flags = np.logical_or.reduceat(flags, self.bounds[:-1])
+        return found
+
+
+def _changes(*columns: Ints) -> Flags:
+    """Return whether rows differ from the one before."""
+    found = np.zeros(len(columns[0]), bool)
+    found[:1] = True
+    for own in columns:
+        found[1:] |= own[1:] != own[:-1]
+    return found
+
+
+class RunningPatterns:
+    """Runs patterns for keys of pages."""
+
+    # The numbers of a key's state are its deadline, and what a stream of this pattern alone stores.
+
+    def __init__(
+        self,
+        patterns: Mapping[int, StreamPattern],
+        codes: Ints,
+        context: RuntimeContext,
+        stack: ExitStack,
+    ) -> None:
+        self._patterns = patterns
+        self._codes = codes  # Those of rules, by number
+        self._context = context
+        self._stack = stack  # Ends the life of rich conditions
+        self._opened: set[int] = set()
+
+    def run(
+        self, run: PageEvents, rules: Ints, states: RuleStates
+    ) -> tuple[list[Kept], list[FoundByRule]]:
+        """Match the events that patterns want, given the rules of states; return what is kept."""
+        due = _Keys.of(run, run.wanted_by(self._patterns))
+        begins = np.cumsum(states.lengths) - states.lengths
+        deadlines = states.numbers[begins]
+        positions = due.positions(rules, states)
+        chosen = np.flatnonzero((positions >= 0) | due.may_begin(self._patterns))
+        has_events = np.zeros(len(states), bool)
+        has_events[positions[positions >= 0]] = True
+        is_over = ~has_events & (deadlines <= run.watermark) & (deadlines != NO_DEADLINE)
+        rests = ~has_events & ~is_over
+        kept: list[Kept] = [(states.only(rests), deadlines[rests])] if rests.any() else []
+        waiting = np.flatnonzero(is_over)
+        if not len(chosen) and not len(waiting):
+            return kept, []
+        work = _Work.of(run, due, chosen, rules, states, positions, waiting)
+        parts: list[Written] = []
+        found: list[FoundByRule] = []
+        for number, begin, end in _stretches(work.rules):
+            rule = run.rules.rules[number].rule.rule
+            with naming(rule):
+                one = work.one(number, begin, end, is_apart=self._patterns[number].sql is not None)
+                matcher = self._matcher(number)
+                matcher.set_events(self._store(run, work, one, number))
+                written = matcher.run_page(one.events, one.items, one.page, one.at, run.watermark)
+                own = matcher.take()
+            moved = one.first - one.at
+            parts.append(
+                attrs.evolve(written, items=written.items + begin, handles=written.handles + moved)
+            )
+            if len(own):
+                handles = work.rows[own.handles + moved]
+                found.append(FoundByRule(rule, attrs.evolve(own, handles=handles)))
+        return [*kept, work.kept(parts, self._codes)], found
+
+    def _matcher(self, number: int) -> PatternMatcher:
+        """Return what runs a pattern, whose conditions are open."""
+        if number not in self._opened:
+            nfa = self._patterns[number].wanting.nfa
+            self._stack.enter_context(opened(nfa, self._context, "a condition"))
+            self._opened.add(number)
+        return self._patterns[number].matcher
+
+    def _store(self, run: PageEvents, work: _Work, one: _One, number: int) -> EventStore:
+        """Return the events of a pattern as its conditions see them."""
+        sql = self._patterns[number].sql
+        if sql is None:
+            return work.store
+        rows = work.rows[one.first : one.first + one.size]
+        try:
+            fields = sql.fields(run.shared.table.take(integers(rows)))
+        except OnlyByRow as raised:
+            raise ConditionError(
+                f"SQL over stages failed on an event: {raised.__cause__}",
+                "write what cannot fail, such as try_cast(x AS int)",
+            ) from raised.__cause__
+        every = np.arange(len(rows))
+        values = (as_values(field, every) for field in fields)
+        names = field_names(sql.expressions)
+        return _stored(run, {ROW: integers(rows), **dict(zip(names, values, strict=True))})
+
+
+def _stored(run: PageEvents, columns: dict[str, Any]) -> EventStore:
+    shown = pa.table(columns)
+    store = EventStore(run.shared.reader, shown.schema)
+    store.add(shown)
+    return store
+
+
+def _stretches(numbers: Ints) -> Iterator[tuple[int, int, int]]:
+    """Yield numbers that are in order, each with where it begins and where it ends."""
+    firsts = np.flatnonzero(_changes(numbers))
+    bounds = np.append(firsts, len(numbers)).tolist()
+    yield from zip(numbers[firsts].tolist(), bounds[:-1], bounds[1:], strict=True)
+
+
+@attrs.frozen(eq=False)
+class _One:
+    """What one pattern has to do."""
+
+    events: Events  # The due ones
+    items: Items
+    page: _States
+    at: int  # The handle of its first event
+    first: int  # The place of that among the events of all patterns
+    size: int  # How many events it has
+
+
+@attrs.frozen(eq=False, slots=False)
+class _Work:
+    """What patterns have to do: items, rule by rule, for keys with events and those that wait."""
+
+    run: PageEvents
+    due: _Keys
+    rules: Ints  # The rule of each item
+    owners: Ints
+    keys: Ints
+    groups: Ints  # The key of each item among the due ones; -1 for one that waits
+    has_state: Flags
+    own: RuleStates  # The states of items that have some, in their order
+    numbers: Ints  # Those of states, without deadlines
+    rows: Ints  # The events of all patterns: of each those of its states, then the due ones
+
+    @classmethod
+    def of(
+        cls,
+        run: PageEvents,
+        due: _Keys,
+        chosen: Ints,
+        rules: Ints,
+        states: RuleStates,
+        positions: Ints,
+        waiting: Ints,
+    ) -> _Work:
+        """Return the work for some keys, given their states, and for some states that wait."""
+        every = np.concatenate([due.rules[chosen], rules[waiting]])
+        order = np.argsort(every, kind="stable")
+        groups = np.concatenate([chosen, np.full(len(waiting), -1)])[order]
+        of_states = np.concatenate([positions[chosen], waiting])[order]
+        has_state = of_states >= 0
+        own = states.take(of_states[has_state])
+        owners = np.concatenate([due.owners[chosen], states.items[waiting]])[order]
+        keys = np.concatenate([due.keys[chosen], states.keys[waiting]])[order]
+        item_rules = every[order]
+        of_handles = np.repeat(item_rules[has_state], own.counts)
+        wanted = due.events
+        rows = np.empty(len(of_handles) + len(wanted.rows), np.int64)
+        held = np.arange(len(of_handles)) + np.searchsorted(wanted.rules, of_handles)
+        rows[held] = own.handles
+        at = np.arange(len(wanted.rows)) + np.searchsorted(of_handles, wanted.rules, "right")
+        rows[at] = wanted.rows
+        firsts = np.cumsum(own.lengths) - own.lengths
+        return cls(
+            run,
+            due,
+            item_rules,
+            owners,
+            keys,
+            groups,
+            has_state,
+            own,
+            np.delete(own.numbers, firsts),
+            rows,
+        )
+
+    @cached_property
+    def store(self) -> EventStore:
+        """The events of all patterns."""
+        return _stored(self.run, {ROW: integers(self.rows)})
+
+    @cached_property
+    def _before(self) -> tuple[Ints, Ints, Ints]:
+        """How many states, numbers of these, and handles there are before each item."""
+        states = np.append(0, np.cumsum(self.has_state))
+        numbers, handles = (np.append(0, np.cumsum(own))
+                            for own in (self.own.lengths - 1, self.own.counts))  # fmt: skip
+        return states, numbers, handles
+
+    @cached_property
+    def _times(self) -> Ints:
+        return self.run.shared.ms[self.due.events.rows]
+
+    def one(self, number: int, begin: int, end: int, is_apart: bool) -> _One:
+        """Return the work of a rule: some items. Its events may be in a store of their own."""
+        states, numbers, handles = self._before
+        first, last = int(states[begin]), int(states[end])
+        held, held_end = int(handles[first]), int(handles[last])
+        events = self.due.events
+        at, at_end = np.searchsorted(events.rules, [number, number + 1]).tolist()
+        place = held + at
+        base = 0 if is_apart else place
+        has_state, groups = self.has_state[begin:end], self.groups[begin:end]
+        positions = np.where(has_state, states[begin:end] - first, -1)
+        bounds = self.due.bounds
+        is_due = groups >= 0
+        starts, ends = (np.where(is_due, bounds[groups + n] - at, 0) for n in (0, 1))
+        page = _States(
+            self.own.lengths[first:last] - 1,
+            self.own.counts[first:last],
+            self.numbers[int(numbers[first]) : int(numbers[last])],
+        )
+
+        def key_of(item: int) -> Any:
+            group = int(groups[item])
+            row = (
+                events.rows[bounds[group]]
+                if group >= 0
+                else self.own.handles[handles[states[begin + item]]]
+            )
+            names = self.run.rules.rules[number].rule.rule.key
+            table = self.run.shared.table
+            return {name: table.column(name)[int(row)].as_py() for name in names} or None
+
+        bits = events.bits_of(number, at, at_end)
+        due = Events(self._times[at:at_end], None, base + held_end - held, bits)
+        items = Items(positions, starts, ends, key_of)
+        return _One(due, items, page, base, place, held_end - held + at_end - at)
+
+    def kept(self, parts: list[Written], codes: Ints) -> Kept:
+        """Return the states of items that go on."""
+        columns = zip(*(attrs.astuple(part, recurse=False) for part in parts), strict=True)
+        items, deadlines, lengths, counts, numbers, handles = map(np.concatenate, columns)
+        places = np.cumsum(lengths) - lengths
+        made = RuleStates(
+            self.owners[items],
+            codes[self.rules[items]],
+            self.keys[items],
+            lengths + 1,
+            counts,
+            np.insert(numbers, places, deadlines),
+            self.rows[handles],
+        )
+        return made, deadlines
