@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -362,13 +362,7 @@ class EventTree:
     @classmethod
     def of(cls, text: str) -> EventTree | None:
         """Return what a text means; None if programs do not have what it consists of."""
-        try:
-            tree = event_tree(text)
-        except CepError:
-            return None
-        if any(isinstance(part, Call) for part in parts(tree)):
-            return None
-        return cls.of_tree(tree)
+        return _read(text)
 
     @classmethod
     def of_tree(cls, tree: Tree) -> EventTree:
@@ -405,6 +399,18 @@ class EventTree:
     def is_plain(self, types: RowTypes, ranges: Callable[[Column], Range]) -> bool:
         """Whether programs, which have 64 bits and times in UTC, have the values of its types."""
         return _Plain(types, ranges).of(self.tree) is not None
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> EventTree | None:
+    """Return what a text means, read once: a stream asks again in each micro-batch."""
+    try:
+        tree = event_tree(text)
+    except CepError:
+        return None
+    if any(isinstance(part, Call) for part in parts(tree)):
+        return None
+    return EventTree.of_tree(tree)
 
 
 @attrs.frozen

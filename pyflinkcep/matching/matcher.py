@@ -392,8 +392,8 @@ class KernelMatcher:
                 items.starts,
                 items.ends,
                 page.numbers,
-                np.r_[0, np.cumsum(page.lengths)],
-                np.r_[0, np.cumsum(page.counts)],
+                _bounds(page.lengths),
+                _bounds(page.counts),
                 first_held,
                 watermark,
             )
@@ -409,6 +409,13 @@ class KernelMatcher:
         """Return what a page's states hold."""
         held, largest, oldest, *by_stage = self._kernel.count_states(page.numbers, page.lengths)
         return StateCounts(held, largest, oldest, by_stage)
+
+
+def _bounds(sizes: Ints) -> Ints:
+    """Return where stretches of some sizes begin, and where the last one ends."""
+    found = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
 
 
 PatternMatcher = PythonMatcher | KernelMatcher

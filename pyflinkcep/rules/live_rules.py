@@ -214,13 +214,32 @@ def routes_of(published: Iterable[Iterable[Rule]], basis: RuleBasis) -> tuple[Fi
 
 @attrs.frozen(eq=False)
 class _Own:
-    """A rule while it takes events."""
+    """A rule in one of its lives."""
 
     life: RuleLife
     rule: CompiledRule
-    shared: tuple[int, ...]  # The numbers of its conditions among the different ones
-    codes: tuple[int, ...]  # Their codes
+    codes: tuple[int, ...]  # Those of its conditions
     code: int | None  # That of the events that it may see, if it wants all
+    of_states: int  # That of its states
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether it sees all events that arrive, and wants those with any of its conditions."""
+        life = self.life
+        return life.begin is None and life.end is None and self.rule.wanting.wants.are_any
+
+
+@lru_cache(maxsize=_MOST_RULES)
+def _own(basis: RuleBasis, life: RuleLife) -> _Own:
+    """Return the rule of a life, made once in a process: most go on when some change."""
+    rule = compiled(basis, life.document, life.sent_by)
+    salt = f"{life.since} {life.name}"
+    codes = tuple(
+        number_of_text(f"{salt} {place} {condition_code(one)}")
+        for place, one in enumerate(rule.conditions)
+    )
+    code = number_of_text(f"{salt} all") if rule.wanting.wants.wants_all else None
+    return _Own(life, rule, codes, code, number_of_text(f"{salt} {rule.code}"))
 
 
 @attrs.frozen(eq=False)
@@ -230,7 +249,8 @@ class LiveRules:
     basis: RuleBasis
     stream: StreamRules  # What runs them
     conditions: Conditions  # The different conditions
-    taking: Sequence[_Own]
+    # Those that take events, with the numbers of their conditions among the different ones.
+    taking: Sequence[tuple[_Own, tuple[int, ...]]]
 
     @classmethod
     def of(cls, basis: RuleBasis, lives: Iterable[RuleLife]) -> LiveRules:
@@ -238,35 +258,25 @@ class LiveRules:
         routed: list[RoutedRule] = []
         every: list[Condition] = []
         codes: list[int] = []
-        rule_codes: list[int] = []
         patterns: dict[int, StreamPattern] = {}
-        shared, taking = Conditions(), list[_Own]()
-        for life in lives:
-            own = compiled(basis, life.document, life.sent_by)
-            salt = f"{life.since} {life.name}"
-            first = len(every)
-            every += own.conditions
-            known = [
-                number_of_text(f"{salt} {place} {condition_code(one)}")
-                for place, one in enumerate(own.conditions)
-            ]
-            wants = own.wanting.wants
-            place = None
-            if wants.wants_all:
+        shared, taking = Conditions(), list[tuple[_Own, tuple[int, ...]]]()
+        owns = [_own(basis, life) for life in lives]
+        for own in owns:
+            rule, first, place = own.rule, len(every), None
+            every += rule.conditions
+            codes += own.codes
+            if own.code is not None:
                 place = len(every)
                 every.append("")
-                known.append(number_of_text(f"{salt} all"))
+                codes.append(own.code)
+            wants = rule.wanting.wants
             moved = attrs.evolve(wants, conditions=tuple(first + n for n in wants.conditions))
-            wanting = attrs.evolve(own.wanting, wants=moved)
-            if own.pattern is not None:
-                patterns[len(routed)] = own.pattern
-            routed.append(RoutedRule(wanting, own.route, own.position, place))
-            rule_codes.append(number_of_text(f"{salt} {own.code}"))
-            codes += known
-            if life.takes_events:
-                numbers = tuple(map(shared.number, own.conditions))
-                all_code = known[-1] if place is not None else None
-                taking.append(_Own(life, own, numbers, tuple(known), all_code))
+            wanting = attrs.evolve(rule.wanting, wants=moved)
+            if rule.pattern is not None:
+                patterns[len(routed)] = rule.pattern
+            routed.append(RoutedRule(wanting, rule.route, rule.position, place))
+            if own.life.takes_events:
+                taking.append((own, tuple(map(shared.number, rule.conditions))))
         rules = RoutedRules(
             routed,
             (),
@@ -277,7 +287,8 @@ class LiveRules:
             basis.timestamp,
             np.asarray(codes, np.int64),
         )
-        stream = StreamRules(rules, np.asarray(rule_codes, np.int64), patterns)
+        of_states = np.asarray([own.of_states for own in owns], np.int64)
+        stream = StreamRules(rules, of_states, patterns)
         return cls(basis, stream, shared, taking)
 
     def arrived(self, table: pa.Table) -> pa.Table:
@@ -291,17 +302,33 @@ class LiveRules:
         targets = plain_numbers(table.column(HASH)) >> 32
         routes = [targets == number for number in self.stream.routed.route_numbers]
         is_wanted = np.zeros(size, bool)
-        rows: list[Ints] = [np.zeros(0, np.int64)]
-        codes: list[Ints] = [np.zeros(0, np.int64)]
-        for own in self.taking:
-            for code, places in _seen(own, events, routes[own.rule.route], is_wanted):
+        rows: list[Any] = [np.zeros(0, np.int64)]
+        codes: list[int] = [0]
+        rest: list[tuple[_Own, tuple[int, ...]]] = []
+        of_all = [bool(own.all()) for own in routes]
+        for own, numbers in self.taking:
+            route = own.rule.route
+            if not own.sees_all:
+                rest.append((own, numbers))
+                continue
+            held = map(events.holding, numbers)
+            rows += held if of_all[route] else (some[routes[route][some]] for some in held)
+            codes += own.codes
+        is_wanted[np.concatenate(rows)] = True
+        for own, numbers in rest:
+            for code, places in _seen(own, numbers, events, routes[own.rule.route], is_wanted):
                 rows.append(places)
-                codes.append(np.full(len(places), code))
-        return _with_codes(table, np.concatenate(rows), np.concatenate(codes), is_wanted)
+                codes.append(code)
+        every = np.repeat(np.asarray(codes, np.int64), list(map(len, rows)))
+        return _with_codes(table, np.concatenate(rows), every, is_wanted)
 
 
 def _seen(
-    own: _Own, events: SharedEvents, in_route: Flags, is_wanted: Flags
+    own: _Own,
+    numbers: Sequence[int],
+    events: SharedEvents,
+    in_route: Flags,
+    is_wanted: Flags,
 ) -> Iterable[tuple[int, Ints]]:
     """Return codes, and the rows that have them; note which rows a rule wants."""
     life, rule, wants = own.life, own.rule, own.rule.wanting.wants
@@ -311,7 +338,7 @@ def _seen(
     if life.finishes is None:
         in_route = begins
     held: list[Any] = []
-    for place, number in enumerate(own.shared):
+    for place, number in enumerate(numbers):
         rows = events.holding(number)
         held.append(rows[(begins if place in rule.begins else in_route)[rows]])
     if wants.wants_all:

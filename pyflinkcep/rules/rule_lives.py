@@ -97,18 +97,23 @@ class RuleLives:
         applied: list[RuleChange] = []
         problems: list[RuleProblem] = []
         self._waiting |= {n: text for n, text in texts.items() if n > now.number}
+        places: dict[str, list[tuple[str, int]]] = {}
+        for place in self.lives:
+            places.setdefault(place[0], []).append(place)
         while now.number + 1 in self._waiting:
             number = now.number + 1
-            before = dict(now.known)
-            places: dict[str, list[tuple[str, int]]] = {}
-            for place in self.lives:
-                places.setdefault(place[0], []).append(place)
-            own = now.apply(Publication.of(number, self._waiting.pop(number)), check)
+            publication = Publication.of(number, self._waiting.pop(number))
+            names = dict.fromkeys(change.name for change in publication.changes)
+            before = {name: now.known.get(name) for name in names}
+            own = now.apply(publication, check)
             applied += own[0]
             problems += own[1]
-            for name, known in now.known.items():
-                if known != before.get(name):
+            for name in names:
+                known = now.known.get(name)
+                if known is not None and known != before[name]:
                     self._change(known, places.get(name, ()), check, latest)
+                    if (name, known.since) in self.lives:
+                        places.setdefault(name, []).append((name, known.since))
         if texts and self._waiting:
             problems.append(
                 RuleProblem(

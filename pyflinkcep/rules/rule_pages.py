@@ -50,10 +50,14 @@ class RulePages:
         self._context = context
         self._opened = opened
         self._made: list[pa.Table] = []
-        self.use(rules)
+        self._begin(rules)
 
     def use(self, rules: StreamRules) -> None:
         """Go on with other rules: states of those that are not among them are dropped."""
+        if rules is not self._rules:
+            self._begin(rules)
+
+    def _begin(self, rules: StreamRules) -> None:
         self._rules = rules
         self._patterns = RunningPatterns(rules.patterns, rules.codes, self._context, self._opened)
         self._running: dict[int, _Running] = {}

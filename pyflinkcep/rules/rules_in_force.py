@@ -214,7 +214,7 @@ class RulesInForce:
         """
         Apply the next publication; return what is applied, and what is wrong with the rest.
 
-        `check` raises for what is published and cannot be used.
+        `check` raises for what is published, or resumed, and cannot be used.
         """
         assert publication.number == self.number + 1
         applied: list[RuleChange] = []
@@ -222,8 +222,8 @@ class RulesInForce:
         for change in publication.changes:
             try:
                 self.refuse(change)
-                if check is not None and change.change == "publish":
-                    check(change)
+                if check is not None and change.change in ("publish", "resume"):
+                    check(change if change.document else self.known[change.name].change)
             except CepError as error:
                 problems.append(RuleProblem.of(change, error))
                 continue

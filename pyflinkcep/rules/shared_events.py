@@ -17,6 +17,7 @@ from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
 from pyflinkcep.rules.value_index import ValueIndex
+from pyflinkcep.rules.value_ranges import OrderedColumn, ValueRange, ranges_of
 from pyflinkcep.tables.eql_match import EqlEvents
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
@@ -131,6 +132,8 @@ class SharedEvents:
     _needs: dict[Shape, EventNeeds] = attrs.field(factory=dict)
     _asked: set[str] = attrs.field(factory=set)
     _indexes: dict[str, ValueIndex | None] = attrs.field(factory=dict)
+    _asked_in_order: set[str] = attrs.field(factory=set)
+    _columns_in_order: dict[str, OrderedColumn | None] = attrs.field(factory=dict)
 
     @classmethod
     def of(
@@ -219,12 +222,60 @@ class SharedEvents:
             return self.given.get(number, _NOTHING)
         if number not in self._holding:
             condition = self.conditions.every[number]
-            self._holding[number] = (
-                self._rows(condition)
-                if isinstance(condition, str)
-                else self._rows_of_trees.rows(number).astype(np.int32)
-            )
+            rows = self._in_ranges(condition)
+            if rows is None and isinstance(condition, str):
+                rows = self._rows(condition)
+            elif rows is None:
+                rows = self._rows_of_trees.rows(number).astype(np.int32)
+            self._holding[number] = rows
         return self._holding[number]
+
+    def _in_ranges(self, condition: Condition) -> Rows | None:
+        """Return the rows for a condition that is ranges of values; None if many may have these."""
+        ranges = self._ranges(condition)
+        least, best = self.table.num_rows // _SELECTIVE + 1, -1
+        bounds = (0, 0)
+        columns: list[OrderedColumn] = []
+        for place, own in enumerate(ranges or ()):
+            column = self._ordered(own.column)
+            found = None if column is None else column.bounds(own)
+            if column is None or found is None:
+                return None
+            columns.append(column)
+            if found[1] - found[0] < least:
+                least, best, bounds = found[1] - found[0], place, found
+        if ranges is None or best < 0:
+            return None
+        rows = np.sort(columns[best].rows[bounds[0] : bounds[1]])
+        for place, own in enumerate(ranges):
+            if place != best:
+                rows = columns[place].among(rows, own)
+        return rows
+
+    def _ranges(self, condition: Condition) -> Sequence[ValueRange] | None:
+        """Return the ranges that a condition is, of columns of the table."""
+        if not isinstance(condition, str):
+            return ranges_of(condition)
+        tree = self.sql.tree(condition)
+        ranges = None if tree is None else ranges_of(tree.tree)
+        if ranges is None:
+            return None
+        names = [self.sql.name_of(own.column) for own in ranges]
+        if all(own.column == name for own, name in zip(ranges, names, strict=True)):
+            return ranges
+        return [attrs.evolve(own, column=name) for own, name in zip(ranges, names, strict=True)]
+
+    def _ordered(self, name: str) -> OrderedColumn | None:
+        """Return a column in order, from the second condition on that could use it."""
+        if name not in self._columns_in_order:
+            is_asked = name in self._asked_in_order
+            self._asked_in_order.add(name)
+            if not is_asked:
+                return None
+            is_there = name in self.table.column_names
+            found = OrderedColumn.of(self.table.column(name)) if is_there else None
+            self._columns_in_order[name] = found
+        return self._columns_in_order[name]
 
     def _rows(self, text: str) -> Rows:
         parts = self._conjuncts(text) or []

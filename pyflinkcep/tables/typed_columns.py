@@ -306,7 +306,8 @@ class SqlColumns:
             if tree is not None:
                 self._trees[text] = tree
                 for written in tree.columns.values():
-                    self._names[written] = self._found(written, text)
+                    if written not in self._names:
+                        self._names[written] = self._found(written, text)
 
     def _found(self, written: str, text: str) -> str:
         """Return the column of a name, which is compared as in Spark."""
@@ -320,6 +321,14 @@ class SqlColumns:
             f"the condition {text!r}: the events have no column {written!r}",
             slip(text) or did_you_mean(written, names, f"the columns are {names}"),
         )
+
+    def tree(self, text: str) -> EventTree | None:
+        """Return what a text means; None if programs do not have what it consists of."""
+        return self._trees.get(text)
+
+    def name_of(self, written: str) -> str:
+        """Return the column of a name in the SQL."""
+        return self._names[written]
 
     def program(self, text: str, *, is_condition: bool) -> Program | None:
         """Return the program of an expression; None if it has none, or could fail on a row."""

@@ -22,6 +22,7 @@ from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import MAIN, tagged
 from pyflinkcep.spark.worker.pack import TOLD
+from pyflinkcep.time import MIN_WATERMARK
 
 TOLD_SCHEMA = StructType(
     [
@@ -83,7 +84,10 @@ class _Changing:
         return [rules.arrived(arrived).cast(self.plan.schema)], told
 
     def _latest(self, state: BucketState, reached: int) -> int:
-        """Return the latest time in the queue, or the watermark if that is later."""
+        """Return a time that no event in the queue is after: the same for buckets, if possible."""
+        delay = self.plan.delay_ms
+        if delay is not None:  # no event that waits is later than that, in any bucket
+            return reached + delay if reached > MIN_WATERMARK else reached
         times = [
             int(self.plan.layout.times_ms(state.read_segment(number)).max())
             for number in state.index.segments
