@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.errors import CepError, NotSupportedError, StateFormatError
 from pyflinkcep.matching.columns import HASH, Flags, Ints, integers, plain_numbers
 from pyflinkcep.rules.document import Part
 from pyflinkcep.rules.finishing import begin_of, finishing_time
@@ -91,6 +91,12 @@ class CompiledRule:
     pattern: StreamPattern | None
     code: int
 
+    @property
+    def whole_code(self) -> int:
+        """What stands for its code and those of its conditions."""
+        own = [self.code, *map(condition_code, self.conditions)]
+        return number_of_text(" ".join(map(str, own)))
+
 
 @lru_cache(maxsize=_MOST_RULES)
 def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> CompiledRule:
@@ -153,10 +159,10 @@ def _begins(rule: WantingRule) -> frozenset[int]:
     return frozenset(place for place, bit in enumerate(rule.wants.bits) if bit in bits)
 
 
-def checked(basis: RuleBasis, change: RuleChange) -> tuple[int | None, Fields]:
-    """Return how long a rule goes on when it ends, and its route; see `Check`."""
+def checked(basis: RuleBasis, change: RuleChange) -> tuple[int | None, Fields, int]:
+    """Return how long a rule goes on when it ends, its route, and its code; see `Check`."""
     rule = compiled(basis, document_of(change))
-    return rule.finishes, basis.routes[rule.route]
+    return rule.finishes, basis.routes[rule.route], rule.whole_code
 
 
 def _way(
@@ -233,6 +239,11 @@ class _Own:
 def _own(basis: RuleBasis, life: RuleLife) -> _Own:
     """Return the rule of a life, made once in a process: most go on when some change."""
     rule = compiled(basis, life.document, life.sent_by)
+    if life.code not in (None, rule.whole_code):
+        raise StateFormatError(
+            f"rule {life.name!r}: its state is of another release, which runs the rule otherwise",
+            "restore with the release that wrote it, or start from empty state",
+        )
     salt = f"{life.since} {life.name}"
     codes = tuple(
         number_of_text(f"{salt} {place} {condition_code(one)}")

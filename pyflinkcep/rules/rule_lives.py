@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import attrs
 
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.rules.document import Part
 from pyflinkcep.rules.rules_in_force import (
     Publication,
@@ -24,7 +25,8 @@ from pyflinkcep.rules.rules_in_force import (
 )
 from pyflinkcep.time import MIN_WATERMARK
 
-_FORMAT = 1
+_FORMAT = 2
+_READ = (1, 2)  # The first has no codes of lives
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -50,6 +52,9 @@ class RuleLife:
     finishes: int | None = None
     # The route of its events, which it keeps whatever others there are when the query starts again.
     sent_by: tuple[str, ...] | None = attrs.field(default=None, converter=_as_tuple)
+    # What its state, and the conditions of events that wait, are known by in the release that
+    # made it; None of one that did not say.
+    code: int | None = None
 
     def ended(self, end: int, latest: int) -> RuleLife:
         """Return the life with an end, unless it has an earlier one."""
@@ -68,10 +73,10 @@ class RuleLife:
         return self.end is None or self.end > MIN_WATERMARK or self.finishes is not None
 
 
-Check = Callable[[RuleChange], tuple[int | None, tuple[str, ...]]]
+Check = Callable[[RuleChange], tuple[int | None, tuple[str, ...], int]]
 """
-Returns how long a rule goes on when it ends, in milliseconds, and its route; raises if it cannot be
-used.
+Returns how long a rule goes on when it ends, in milliseconds, its route, and what its state is
+known by; raises if it cannot be used.
 """
 
 
@@ -96,6 +101,7 @@ class RuleLives:
         now = self._in_force
         applied: list[RuleChange] = []
         problems: list[RuleProblem] = []
+        problems += self._others({n: text for n, text in texts.items() if n <= now.number})
         self._waiting |= {n: text for n, text in texts.items() if n > now.number}
         places: dict[str, list[tuple[str, int]]] = {}
         for place in self.lives:
@@ -125,6 +131,19 @@ class RuleLives:
             )
         return applied, problems
 
+    def _others(self, again: Mapping[int, str]) -> Iterator[RuleProblem]:
+        """Yield what is wrong with publications that come again, as from a folder that moved."""
+        own = {known.change.number: known.change for known in self._in_force.known.values()}
+        for number, text in sorted(again.items()):
+            applied = own.get(number)
+            if applied is not None and applied not in Publication.of(number, text).changes:
+                yield RuleProblem(
+                    number,
+                    applied.name,
+                    "it is another publication than the one of this number that was applied",
+                    "start a new checkpoint for another log",
+                )
+
     def _change(
         self,
         known: RuleInForce,
@@ -142,10 +161,10 @@ class RuleLives:
             if life.end is None or end < life.end:
                 self.lives[place] = life.ended(end, latest())
         if not is_off:
-            finishes, sent_by = check(change)
+            finishes, sent_by, code = check(change)
             life = RuleLife(
                 change.name, known.since, document_of(change), begin, finishes=finishes,
-                sent_by=sent_by,
+                sent_by=sent_by, code=code,
             )  # fmt: skip
             self.lives[life.name, life.since] = life
 
@@ -174,6 +193,12 @@ class RuleLives:
         found = cls()
         if data is not None:
             facts = json.loads(zlib.decompress(data))
+            if facts["format"] not in _READ:
+                raise StateFormatError(
+                    f"rules in force in format {facts['format']}, "
+                    f"this release reads formats {' and '.join(map(str, _READ))}",
+                    "restore with the release that wrote them, or start from empty state",
+                )
             found._in_force.number = facts["number"]
             known = map(_read, facts["known"])
             found._in_force.known = {one.change.name: one for one in known}

@@ -34,6 +34,9 @@ _NOTHING: Rows = np.zeros(0, np.int32)
 _MOST_CONDITIONS = 62
 """The most conditions of a pattern whose combinations are looked at."""
 
+_FEW = 1 << 16
+"""Rows that are sorted in about the time that it takes to ask a condition of them."""
+
 _SELECTIVE = 4
 """An index pays for a condition that holds for at most this part of the events."""
 
@@ -266,11 +269,11 @@ class SharedEvents:
         return [attrs.evolve(own, column=name) for own, name in zip(ranges, names, strict=True)]
 
     def _ordered(self, name: str) -> OrderedColumn | None:
-        """Return a column in order, from the second condition on that could use it."""
+        """Return a column in order: of many rows from the second condition on that could use it."""
         if name not in self._columns_in_order:
             is_asked = name in self._asked_in_order
             self._asked_in_order.add(name)
-            if not is_asked:
+            if not is_asked and self.table.num_rows > _FEW:
                 return None
             is_there = name in self.table.column_names
             found = OrderedColumn.of(self.table.column(name)) if is_there else None

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -18,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from pyflinkcep import Eql, NotSupportedError, Pattern, Time, matchMany, parse
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
@@ -28,7 +31,7 @@ from pyflinkcep.rules.rule_lives import lives_of
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.rules.job import matches_of
 from pyflinkcep.spark.state.bucket_state import BucketState
-from pyflinkcep.spark.state.checksums import read_table, unseal, write_table
+from pyflinkcep.spark.state.checksums import read_table, seal, unseal, write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
@@ -366,6 +369,122 @@ def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
     found = matchMany([chain(3, 1)], given, timestamp="t")
     assert bucket.ids("chain") == Counter(match.matchId for match in found)
     assert len(bucket.ids("good"))
+
+
+def test_a_rule_by_another_key(tmp_path: Path) -> None:
+    """A version may have another key; each has the matches by its own on its own events."""
+    log, given = RuleLog(tmp_path), events(random.Random(8), 0, 120)
+    bucket = LiveBucket(log, (("k",), ("name",)))
+    log.publish([chain(4, 1)])
+    bucket.batch(given[:60])
+    log.publish([chain(4, 2, key="name")])
+    bucket.batch(given[60:])
+    bucket.close()
+    parts = ((chain(4, 1), given[:60]), (chain(4, 2, key="name"), given[60:]))
+    found = [matchMany([rule], part, timestamp="t") for rule, part in parts]
+    assert bucket.ids() == Counter(one.matchId for own in found for one in own)
+    assert all(map(len, found))
+
+
+def test_a_rule_that_comes_again(tmp_path: Path) -> None:
+    """A rule that was removed may be added again as it was; nothing of before goes on."""
+    log, given = RuleLog(tmp_path), events(random.Random(9), 0, 120)
+    bucket = LiveBucket(log)
+    for begin in range(0, 120, 30):
+        if begin == 30:
+            log.remove("chain")
+        else:
+            log.publish([chain(4, 1)])
+        bucket.batch(given[begin : begin + 30])
+    bucket.close()
+    found = [matchMany([chain(4, 1)], part, timestamp="t") for part in (given[:30], given[60:])]
+    assert bucket.ids() == Counter(one.matchId for own in found for one in own)
+    assert all(map(len, found))
+
+
+def test_many_publications_at_once(tmp_path: Path) -> None:
+    """Of hundreds of publications of one micro-batch the last one is in force."""
+    log, given = RuleLog(tmp_path), events(random.Random(10), 0, 60)
+    others = [attrs.evolve(chain(4, 1), name=f"r{number}") for number in range(30)]
+    log.publish(others)
+    for version in range(1, 101):
+        log.publish([chain(2 + version % 5, version)])
+        log.pause("chain")
+        log.resume("chain")
+    bucket = LiveBucket(log)
+    bucket.batch(given)
+    bucket.close()
+    found = matchMany([chain(2, 100)], given, timestamp="t")
+    assert bucket.ids("chain") == Counter(one.matchId for one in found)
+    assert bucket.ids("r29")
+    assert len(bucket.told) == 330
+
+
+def test_publications_that_come_again(tmp_path: Path) -> None:
+    """What comes again, as from a folder that was moved, is known; what is another is told."""
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(11), 0, 60)
+    log.publish([chain(3, 1)])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:20])
+    bucket.batch(given[20:40], only=[1])
+    assert [one["problem"] for one in bucket.told] == [None]
+    other = RuleLog(tmp_path / "other")
+    other.publish([chain(5, 1)])
+    again = LiveBucket(other, storage=bucket.storage, found=bucket.found)
+    again.batch(given[40:])
+    again.close()
+    (told,) = again.told
+    assert (told["publication"], told["rule"]) == (1, "chain")
+    assert told["problem"].startswith("it is another publication")
+    found = matchMany([chain(3, 1)], given, timestamp="t")
+    assert again.ids() == Counter(one.matchId for one in found)
+
+
+def test_a_rule_that_is_resumed_without_its_key(tmp_path: Path) -> None:
+    """A rule that the query can no longer run is told when it is resumed, and stops nothing."""
+    log, given = RuleLog(tmp_path), events(random.Random(12), 0, 40)
+    log.publish([chain(3, 1), attrs.evolve(chain(3, 1, key="name"), name="by name")])
+    log.pause("by name")
+    bucket = LiveBucket(log, (("k",), ("name",)))
+    bucket.batch(given[:20])
+    again = LiveBucket(log, storage=bucket.storage, found=bucket.found, read=2)
+    log.resume("by name")
+    again.batch(given[20:])
+    again.close()
+    assert [(one["rule"], bool(one["problem"])) for one in again.told] == [("by name", True)]
+    found = matchMany([chain(3, 1)], given, timestamp="t")
+    assert again.ids() == Counter(one.matchId for one in found)
+
+
+def _rewritten(bucket: LiveBucket, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what is stored of rules in force."""
+    data = bucket.storage.read_rules()
+    assert data is not None
+    facts = json.loads(zlib.decompress(unseal(data)))
+    change(facts)
+    bucket.storage.write_rules(seal(zlib.compress(json.dumps(facts).encode())))
+
+
+def test_rules_in_force_of_other_releases(tmp_path: Path) -> None:
+    """Those of the first release are read; of one that stores or runs them otherwise, refused."""
+    log, given = RuleLog(tmp_path), events(random.Random(13), 0, 60)
+    log.publish([chain(4, 1)])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:20])
+
+    def as_first(facts: dict[str, Any]) -> None:
+        facts["format"] = 1
+        for life in facts["lives"]:
+            del life["code"]
+
+    _rewritten(bucket, as_first)
+    bucket.batch(given[20:40])
+    _rewritten(bucket, lambda facts: facts.update(format=3))
+    with pytest.raises(StateFormatError, match="format 3, this release reads formats 1 and 2"):
+        bucket.batch(given[40:])
+    _rewritten(bucket, lambda facts: facts.update(format=2) or facts["lives"][0].update(code=7))
+    with pytest.raises(StateFormatError, match="rule 'chain': its state is of another release"):
+        bucket.batch(given[40:])
 
 
 def test_ended_rules_leave_nothing(tmp_path: Path) -> None:
