@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.conditions import Evaluated, ExpressionCondition
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import ConditionError
@@ -45,11 +46,25 @@ class StreamPattern:
     sql: StageSql | None  # Its SQL over stages
 
     @cached_property
-    def matcher(self) -> PatternMatcher:
-        """What matches its events."""
+    def _matcher(self) -> PatternMatcher:
         expressions = None if self.sql is None else self.sql.expressions
         nfa = self.wanting.nfa
         return make_matcher(nfa, Wanted(by_windows=True), expressions, is_stream=True)
+
+    @contextmanager
+    def running(self) -> Iterator[PatternMatcher]:
+        """Give what matches its events; it is of no more use after an error."""
+        try:
+            yield self._matcher
+        except BaseException:
+            vars(self).pop("_matcher", None)
+            raise
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it has no functions of users, whose state a task has to itself."""
+        atoms = self.wanting.nfa.atoms
+        return all(isinstance(atom.condition, ExpressionCondition | Evaluated) for atom in atoms)
 
     @cached_property
     def _operator(self) -> CepOperator:
@@ -190,9 +205,9 @@ class RunningPatterns:
         found: list[FoundByRule] = []
         for number, begin, end in _stretches(work.rules):
             rule = run.rules.rules[number].rule.rule
-            with naming(rule):
+            with naming(rule), self._patterns[number].running() as matcher:
+                self._open(number)
                 one = work.one(number, begin, end, is_apart=self._patterns[number].sql is not None)
-                matcher = self._matcher(number)
                 matcher.set_events(self._store(run, work, one, number))
                 written = matcher.run_page(one.events, one.items, one.page, one.at, run.watermark)
                 own = matcher.take()
@@ -205,13 +220,12 @@ class RunningPatterns:
                 found.append(FoundByRule(rule, attrs.evolve(own, handles=handles)))
         return [*kept, work.kept(parts, self._codes)], found
 
-    def _matcher(self, number: int) -> PatternMatcher:
-        """Return what runs a pattern, whose conditions are open."""
+    def _open(self, number: int) -> None:
+        """Open the conditions of a pattern, once in a task."""
         if number not in self._opened:
             nfa = self._patterns[number].wanting.nfa
             self._stack.enter_context(opened(nfa, self._context, "a condition"))
             self._opened.add(number)
-        return self._patterns[number].matcher
 
     def _store(self, run: PageEvents, work: _Work, one: _One, number: int) -> EventStore:
         """Return the events of a pattern as its conditions see them."""
@@ -270,6 +284,7 @@ class _Work:
     groups: Ints  # The key of each item among the due ones; -1 for one that waits
     has_state: Flags
     own: RuleStates  # The states of items that have some, in their order
+    lengths: Ints  # How many of `numbers` are of each state
     numbers: Ints  # Those of states, without deadlines
     rows: Ints  # The events of all patterns: of each those of its states, then the due ones
 
@@ -311,6 +326,7 @@ class _Work:
             groups,
             has_state,
             own,
+            own.lengths - 1,
             np.delete(own.numbers, firsts),
             rows,
         )
@@ -321,52 +337,56 @@ class _Work:
         return _stored(self.run, {ROW: integers(self.rows)})
 
     @cached_property
-    def _before(self) -> tuple[Ints, Ints, Ints]:
-        """How many states, numbers of these, and handles there are before each item."""
-        states = np.append(0, np.cumsum(self.has_state))
-        numbers, handles = (np.append(0, np.cumsum(own))
-                            for own in (self.own.lengths - 1, self.own.counts))  # fmt: skip
-        return states, numbers, handles
-
-    @cached_property
     def _times(self) -> Ints:
         return self.run.shared.ms[self.due.events.rows]
+
+    @cached_property
+    def _before(self) -> tuple[list[int], list[int], list[int]]:
+        """How many states there are before each item, numbers before each state, and handles."""
+        states = np.append(0, np.cumsum(self.has_state))
+        numbers, handles = (np.append(0, np.cumsum(own)) for own in (self.lengths, self.own.counts))
+        return states.tolist(), numbers.tolist(), handles.tolist()
+
+    @cached_property
+    def _items(self) -> tuple[Ints, Ints, Ints]:
+        """For each item where its state is among those of its rule, and where its events are."""
+        firsts = np.flatnonzero(_changes(self.rules))
+        sizes = np.diff(firsts, append=len(self.rules))
+        before = np.cumsum(self.has_state) - self.has_state
+        own = before - np.repeat(before[firsts], sizes)
+        at = np.repeat(np.searchsorted(self.due.events.rules, self.rules[firsts]), sizes)
+        is_due, bounds = self.groups >= 0, self.due.bounds
+        starts, ends = (np.where(is_due, bounds[self.groups + n] - at, 0) for n in (0, 1))
+        return np.where(self.has_state, own, -1), starts, ends
 
     def one(self, number: int, begin: int, end: int, is_apart: bool) -> _One:
         """Return the work of a rule: some items. Its events may be in a store of their own."""
         states, numbers, handles = self._before
-        first, last = int(states[begin]), int(states[end])
-        held, held_end = int(handles[first]), int(handles[last])
-        events = self.due.events
-        at, at_end = np.searchsorted(events.rules, [number, number + 1]).tolist()
-        place = held + at
+        first, last = states[begin], states[end]
+        held = handles[last] - handles[first]
+        events, groups, bounds = self.due.events, self.groups, self.due.bounds
+        at, at_end = events.rules.searchsorted([number, number + 1]).tolist()
+        place = handles[first] + at
         base = 0 if is_apart else place
-        has_state, groups = self.has_state[begin:end], self.groups[begin:end]
-        positions = np.where(has_state, states[begin:end] - first, -1)
-        bounds = self.due.bounds
-        is_due = groups >= 0
-        starts, ends = (np.where(is_due, bounds[groups + n] - at, 0) for n in (0, 1))
         page = _States(
-            self.own.lengths[first:last] - 1,
+            self.lengths[first:last],
             self.own.counts[first:last],
-            self.numbers[int(numbers[first]) : int(numbers[last])],
+            self.numbers[numbers[first] : numbers[last]],
         )
 
         def key_of(item: int) -> Any:
-            group = int(groups[item])
-            row = (
-                events.rows[bounds[group]]
-                if group >= 0
-                else self.own.handles[handles[states[begin + item]]]
-            )
+            group = int(groups[begin + item])
+            is_due = group >= 0
+            row = events.rows[bounds[group]] if is_due else self.own.handles[
+                handles[states[begin + item]]
+            ]  # fmt: skip
             names = self.run.rules.rules[number].rule.rule.key
             table = self.run.shared.table
             return {name: table.column(name)[int(row)].as_py() for name in names} or None
 
-        bits = events.bits_of(number, at, at_end)
-        due = Events(self._times[at:at_end], None, base + held_end - held, bits)
-        items = Items(positions, starts, ends, key_of)
-        return _One(due, items, page, base, place, held_end - held + at_end - at)
+        due = Events(self._times[at:at_end], None, base + held, events.bits_of(number, at, at_end))
+        items = Items(*(own[begin:end] for own in self._items), key_of)
+        return _One(due, items, page, base, place, held + at_end - at)
 
     def kept(self, parts: list[Written], codes: Ints) -> Kept:
         """Return the states of items that go on."""

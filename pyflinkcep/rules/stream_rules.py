@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -55,6 +57,13 @@ class StreamRules:
                 codes.append(_code(one.rule, routed.routes[one.route], routed.type))
         return cls(routed.with_codes(), np.asarray(codes, np.int64), found)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Have a process read rules once, and go on with what is compiled in its next tasks."""
+        if all(pattern.is_data for pattern in self.patterns.values()):
+            with suppress(Exception):  # what only cloudpickle writes is read by each task
+                return _read_once, (pickle.dumps((self.routed, self.codes, self.patterns)),)
+        return StreamRules, (self.routed, self.codes, self.patterns)
+
     def arrived(self) -> StreamRules:
         """Return what is needed of them where events arrive."""
         return attrs.evolve(self, routed=self.routed.arrived())
@@ -90,6 +99,11 @@ class StreamRules:
     def sequences(self) -> RunningSequences:
         """What runs its queries of EQL, once a process has asked."""
         return RunningSequences(self.routed, self.codes)
+
+
+@lru_cache(maxsize=4)
+def _read_once(data: bytes) -> StreamRules:
+    return StreamRules(*pickle.loads(data))
 
 
 def _over_stages(own: WantingRule, probe: SharedEvents) -> StageSql | None:
