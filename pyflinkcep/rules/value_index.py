@@ -73,7 +73,7 @@ def _are_many(data: Ints) -> bool:
 
 def _coded(data: Ints) -> tuple[Ints, Ints]:
     """Return distinct values, and the number of each row's own."""
-    low, high = data.min(), data.max()
+    low, high = data.min().item(), data.max().item()  # whose distance may not fit 64 bits
     if data.dtype == np.int64 and high - low < _SHORT - 1:
         return np.arange(low, high + 1), data - low  # some of which no row has
     distinct, codes = np.unique(data, return_inverse=True)
