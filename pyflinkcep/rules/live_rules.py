@@ -59,6 +59,15 @@ class RuleBasis:
         """The columns of events."""
         return pa.ipc.open_stream(self.probe).read_all()
 
+    def events_for(self, rule: Rule) -> SharedEvents:
+        """Return events for a rule to be checked against; what others found out is known."""
+        found = shared_events([rule], self.table, self.timestamp, self.type, self.zone)
+        return attrs.evolve(found, fields=self._events.fields, needs=self._events._needs)
+
+    @cached_property
+    def _events(self) -> SharedEvents:
+        return SharedEvents.of(self.table, self.timestamp, self.type, (), self.zone)
+
     @property
     def sending(self) -> RoutedRules:
         """What sends each event by all routes, before any rule is known."""
@@ -99,12 +108,21 @@ class CompiledRule:
 
 
 @lru_cache(maxsize=_MOST_RULES)
+def _read(basis: RuleBasis, document: str) -> tuple[Rule, SharedEvents, RoutedRules]:
+    """Return the rule of a document, events to check it against, and it on these."""
+    rule = rule_of(Part(json.loads(document)), registry_of(None))
+    probe = basis.events_for(rule)
+    return rule, probe, RoutedRules.of_checked([rule], probe, basis.zone)
+
+
+@lru_cache(maxsize=_MOST_RULES)
 def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> CompiledRule:
     """Return the rule of a document; raise CepError if a stream like this cannot run it."""
-    # `sent_by` is how its events have been sent, which its state and the queue depend on.
-    rule = rule_of(Part(json.loads(document)), registry_of(None))
-    probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
-    routed = RoutedRules.of([rule], probe, basis.zone)
+    # `sent_by` is how the events of a rule in force have been sent, which its state and the queue
+    # depend on; such a rule was checked when it came into force.
+    rule, probe, routed = _read(basis, document)
+    if sent_by is None:
+        routed.refuse(probe)
     for text in needed_texts(rule):
         if not probe.computes(text):
             raise NotSupportedError(
@@ -206,7 +224,7 @@ def routes_of(published: Iterable[Iterable[Rule]], basis: RuleBasis) -> tuple[Fi
     for rules in published:
         for rule in rules:
             with suppress(CepError):
-                probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
+                probe = basis.events_for(rule)
                 RoutedRules.of([rule], probe, basis.zone)  # which refuses what cannot be asked
                 fields = ways_of(rule, probe)[0][0]
                 if fields == (BY_ITSELF,):

@@ -96,11 +96,21 @@ class RoutedRules:
     @classmethod
     def of(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
         """Check rules against events, and choose few routes for them."""
-        wanting = [WantingRule.of(rule, probe) for rule in rules]
+        found = cls.of_checked(rules, probe, zone)
+        found.refuse(probe)
+        return found
+
+    def refuse(self, probe: SharedEvents) -> None:
+        """Raise for what matching would refuse of rules."""
         no_events = probe.table.slice(0, 0)
-        nothing = SharedEvents.of(no_events, probe.timestamp, probe.type, zone=zone, given={})
-        for own in wanting:  # what a rule is refused for is said here
-            own.found(nothing)
+        nothing = SharedEvents.of(no_events, probe.timestamp, probe.type, zone=self.zone, given={})
+        for own in self.rules:
+            own.rule.found(nothing)
+
+    @classmethod
+    def of_checked(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
+        """Do the same for rules that were checked before."""
+        wanting = [WantingRule.of(rule, probe) for rule in rules]
         candidates = [ways_of(rule, probe) for rule in rules]
         routes: list[Fields] = []
         routed: list[RoutedRule] = []

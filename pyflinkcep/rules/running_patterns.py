@@ -352,8 +352,8 @@ class _Work:
         """For each item where its state is among those of its rule, and where its events are."""
         firsts = np.flatnonzero(_changes(self.rules))
         sizes = np.diff(firsts, append=len(self.rules))
-        before = np.cumsum(self.has_state) - self.has_state
-        own = before - np.repeat(before[firsts], sizes)
+        before: Ints = np.cumsum(self.has_state) - self.has_state
+        own: Ints = before - np.repeat(before[firsts], sizes)
         at = np.repeat(np.searchsorted(self.due.events.rules, self.rules[firsts]), sizes)
         is_due, bounds = self.groups >= 0, self.due.bounds
         starts, ends = (np.where(is_due, bounds[self.groups + n] - at, 0) for n in (0, 1))
@@ -385,7 +385,8 @@ class _Work:
             return {name: table.column(name)[int(row)].as_py() for name in names} or None
 
         due = Events(self._times[at:at_end], None, base + held, events.bits_of(number, at, at_end))
-        items = Items(*(own[begin:end] for own in self._items), key_of)
+        positions, starts, ends = (own[begin:end] for own in self._items)
+        items = Items(positions, starts, ends, key_of)
         return _One(due, items, page, base, place, held + at_end - at)
 
     def kept(self, parts: list[Written], codes: Ints) -> Kept:
