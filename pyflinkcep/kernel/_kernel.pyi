@@ -233,6 +233,13 @@ class Kernel:
         stages and handles; the number of partial matches dropped.
         """
 
+    def take_rows(
+        self, rows: Buffer | None, begin: int
+    ) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
+        """Take matches and then timeouts in that form, but with stages in 8 bits, and rows in 32 in
+        place of handles: those at the handles plus `begin`, by default these themselves.
+        """
+
     def take_ended(self) -> tuple[int, int, int, int, int]:
         """Take how many partial matches ended: by their windows, by the skip strategy, which ends
         matches held back too, and because no further event could be taken.
@@ -404,6 +411,17 @@ class Latest:
     ) -> None:
         """Go on from the state of keys."""
 
+class Pages:
+    """The values of a column of Parquet in a row group, read page by page."""
+
+    def __init__(self, data: Buffer, width: int, is_snappy: bool, has_levels: bool) -> None:
+        """Take the bytes of all pages: numbers of 4 or 8 bytes, compressed or not."""
+
+    def read(self, numbers: Buffer) -> int:
+        """Write the next values to an array; return how many there were. Raise ValueError if pages
+        are damaged, have a NULL, or are of another form.
+        """
+
 class Numbering:
     """
     Numbers for integers: of a known range what they are above the least, otherwise by occurrence.
@@ -532,6 +550,9 @@ def scatter(
     `starts` has the next place (int32) of each code, and is moved on. Items have 1, 4 or 8 bytes,
     and stand in a record from their column's offset on.
     """
+
+def add_bits(values: Buffer, width: int, least: int, table: Buffer, bits: Buffer) -> None:
+    """Add to the bits of each event what a table has for its value, from the least one on."""
 
 def least(codes: Buffer, times: Buffer, least: Buffer) -> None:
     """Lower the least time by code (int32) to that of its events."""

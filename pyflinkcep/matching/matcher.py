@@ -32,7 +32,7 @@ from pyflinkcep.matching.columns import Flags, Ints, integers
 from pyflinkcep.matching.event_store import EventStore, Reader, SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout, as_integers, naming_key
 from pyflinkcep.matching.order import Order
-from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.matching.results import KEPT, Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 # About how many events the results may have that a bounded job collects before handing them on.
 MOST_EVENTS = 1 << 17
+_MOST_STAGES = 1 << 7  # whose numbers fit 8 bits
 NO_DEADLINE = MAX_WATERMARK  # The deadline of a key, or page, that waits only for events
 
 
@@ -332,6 +333,7 @@ class KernelMatcher:
         self._stages = stages
         self._processing_time = processing_time
         self._key: Any = None
+        self._rows: tuple[np.ndarray[Any, Any] | None, int] | None = None
 
     def set_events(self, store: EventStore) -> None:
         """Use another store: the events that handles refer to from now on."""
@@ -399,8 +401,21 @@ class KernelMatcher:
             )
         return Written(*(np.frombuffer(data, np.int64) for data in written))
 
+    def keep_rows(self, rows: np.ndarray[Any, Any] | None, begin: int) -> bool:
+        """
+        Give matches before timeouts from now on, by rows; return whether there can be so many.
+
+        The row of a handle is itself, or that of its place, plus `begin`.
+        """
+        has_few = len(self._stages) <= _MOST_STAGES
+        self._rows = (rows, begin) if has_few else None
+        return has_few
+
     def take(self) -> Found:
         """Return the results so far, and clear them."""
+        if self._rows is not None:
+            *found, dropped = self._kernel.take_rows(*self._rows)
+            return Found.of(self._stages, found, dropped, types=KEPT)
         *arrays, dropped = self._kernel.take_found()
         window, skipped, *by_event = self._kernel.take_ended()
         return Found.of(self._stages, arrays, dropped, EndCounts(window, skipped, by_event))

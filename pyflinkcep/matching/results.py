@@ -20,6 +20,8 @@ REACHED = 2  # The kind of a result that is a partial match which took its first
 Result = tuple[bool, int, EventMatch]
 Buffer: TypeAlias = bytes | np.ndarray[Any, Any]
 _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
+KEPT = (np.uint8, np.int64, np.int64, np.int8, np.int32)
+"""The types of results that are kept, of few stages, with rows of a table."""
 
 
 @attrs.frozen(eq=False)
@@ -52,9 +54,10 @@ class Found:
         arrays: Sequence[Buffer],
         dropped: int = 0,
         ended: EndCounts | None = None,
+        types: Sequence[Any] = _ARRAYS,
     ) -> Found:
         """Return results from their five arrays, or the bytes of these."""
-        read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
+        read = [np.frombuffer(data, kind) for data, kind in zip(arrays, types, strict=True)]
         counts = EndCounts() if ended is None else ended
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped, ended=counts)
 

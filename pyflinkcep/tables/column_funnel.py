@@ -26,12 +26,12 @@ def reached_groups(
     job: ColumnMatch, steps: Sequence[FunnelStep], settings: FunnelSettings, threads: int
 ) -> Groups:
     """Return what reached each step by group: all are one group if there are no columns for it."""
-    job.nfa.open(RuntimeContext())
     counts = not (settings.by or settings.quantiles)
     wanted = Wanted(reached=True, counts=counts, by_windows=True)
     placed = attrs.evolve(job, wanted=wanted).in_order(threads, drops=True)
+    placed.nfa.open(RuntimeContext())
     numbers = {step.stage: step.number for step in steps}
-    by_stage = np.asarray([numbers.get(stage, 0) for stage in job.nfa.stages])
+    by_stage = np.asarray([numbers.get(stage, 0) for stage in placed.nfa.stages])
     shares = [_Share(share, by_stage, settings) for share in placed.shares(None, threads)]
     parts: dict[tuple[Any, ...], dict[int, list[_Times]]] = {} if settings.by else {(): {}}
     for own in results(shares, threads):

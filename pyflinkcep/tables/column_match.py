@@ -23,6 +23,7 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout, bit_names, taking_stages
@@ -45,6 +46,7 @@ from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Keys, Rows, Times
 from pyflinkcep.tables.placing import KINDS, Placed, Placing
 from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
+from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
 from pyflinkcep.tables.typed_columns import NumberColumn, SqlColumns, as_array
@@ -75,6 +77,8 @@ class ColumnMatch:
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
     kept: Sequence[str] = ()  # The columns that events have where they are found
     wanted: Wanted = _ALL  # What is wanted of the matcher
+    groups: RowGroups | None = None  # The events, if these are in files; the table has extremes
+    read: Callable[[], ColumnMatch] | None = None  # Returns the same on a table, if need be
 
     @classmethod
     def analysed(
@@ -109,11 +113,23 @@ class ColumnMatch:
             if isinstance(atom.condition, ExpressionCondition)
         }
         needless: frozenset[int] = frozenset()
-        if drops and self.table.num_rows >= LEAST_SHARE and max(programs, default=KINDS) < KINDS:
+        size = self.table.num_rows if self.groups is None else self.groups.size
+        if drops and size >= LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
-        bits = self.conditions.columns.bits(programs)
-        placing = Placing(self.times, self.keys, bits, needless, self.table.num_rows)
-        return attrs.evolve(self, placed=placing.placed(threads))
+        bits = self.conditions.columns.bits(programs, size)
+        placing = Placing(self.times, self.keys, bits, needless, size, self.groups)
+        try:
+            return attrs.evolve(self, placed=placing.placed(threads))
+        except Unfit:
+            assert self.read is not None
+            return attrs.evolve(self.read(), wanted=self.wanted).in_order(threads, drops=drops)
+
+    @property
+    def is_by_conditions(self) -> bool:
+        """Whether matching in C needs nothing of events but key, time and computed conditions."""
+        atoms = [atom.condition for atom in self.nfa.atoms]
+        is_computed = all(isinstance(condition, ExpressionCondition) for condition in atoms)
+        return is_computed and compiled_module() is not None and self.ties is None
 
     @property
     def computed(self) -> frozenset[str]:
@@ -160,8 +176,8 @@ class ColumnMatch:
 
     def run(self, limit: PartialMatchLimit | None, threads: int) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
-        self.nfa.open(RuntimeContext())
         job = self.in_order(threads, drops=limit is None)
+        job.nfa.open(RuntimeContext())
         found = results(job.shares(limit, threads), threads)
         matches = [part for own, _, _ in found for part in own]
         timeouts = [part for _, own, _ in found for part in own]
@@ -313,19 +329,26 @@ class Share:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         job, dropped = self.job, 0
         parts: tuple[list[Found], list[Found]] = [], []
-        has_few = len(job.nfa.stages) < 128
+        own = self.matcher
+        are_kept = isinstance(own, KernelMatcher) and own.keep_rows(job.order, self.begin)
         for found, _ in self.found():
             dropped += found.dropped
             if len(found):
-                rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
-                rows = rows + self.begin if job.order is None else job.order[rows + self.begin]
-                numbers = found.stage_of.astype(np.int8) if has_few else found.stage_of
-                known = attrs.evolve(found, handles=rows, stage_of=numbers)
-                for kind, own in zip((1, 0), parts, strict=True):
-                    chosen = known.kinds == kind
-                    if chosen.any():
-                        own.append(known if chosen.all() else known.only(chosen))
+                known = found if are_kept else self._kept(found)
+                count = int(np.count_nonzero(known.kinds))
+                for part, *ends in zip(parts, (0, count), (count, len(known)), strict=True):
+                    if ends[0] < ends[1]:
+                        part.append(known.between(*ends))
         return *parts, dropped
+
+    def _kept(self, found: Found) -> Found:
+        """Return matches before timeouts, by rows of the table."""
+        ordered = found.taken(np.argsort(found.kinds != 1, kind="stable"))
+        places: Any = ordered.handles + self.begin
+        rows: Any = places.astype(np.int32) if self.job.order is None else self.job.order[places]
+        has_few = len(found.stages) < 128
+        numbers = ordered.stage_of.astype(np.int8) if has_few else ordered.stage_of
+        return attrs.evolve(ordered, handles=rows, stage_of=numbers)
 
     def found(self) -> Iterator[tuple[Found, ChunkMatching | None]]:
         """Yield what is found, by places from `begin` on, and what has the events, if needed."""

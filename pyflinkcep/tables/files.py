@@ -30,15 +30,6 @@ Wanted = Callable[[str], bool]
 """Whether a column is needed, by its name."""
 
 
-def read_files(path: str, wanted: Wanted | None = None) -> pa.Table:
-    """
-    Return the events of a file, or of a folder whose partitions are columns, last.
-
-    Of Parquet, which stores columns apart, only wanted ones are read.
-    """
-    return EventFiles.of(path).table(wanted)
-
-
 @attrs.frozen(eq=False)
 class EventFiles:
     """A file of events, a folder of files, or those that a pattern of names has."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.columns import has_part, values_of
 from pyflinkcep.tables.events import library
-from pyflinkcep.tables.files import Wanted, attempted, read_files
+from pyflinkcep.tables.files import EventFiles, Wanted, attempted
 from pyflinkcep.time import MISSING
 
 _PLAIN = (bool, int, float, str, bytes, datetime, date, Decimal, timedelta)
@@ -32,8 +32,10 @@ def columns_of(source: Any, wanted: Wanted | None = None) -> pa.Table | dict[Any
         return checked(source)
     if hasattr(source, "to_table") and kind == "pyarrow":  # a dataset
         return checked(source.to_table())
+    if isinstance(source, EventFiles):
+        return checked(source.table(wanted))
     if isinstance(source, str | os.PathLike):
-        return checked(read_files(os.fspath(source), wanted))
+        return checked(EventFiles.of(os.fspath(source)).table(wanted))
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = list(map(str, source.columns))
         return _of_columns(names, [source.iloc[:, place] for place in range(len(names))])

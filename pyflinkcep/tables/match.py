@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import attrs
 import numpy as np
@@ -54,6 +54,9 @@ from pyflinkcep.tables.values import (
     key_getter,
     tie_order,
 )
+
+if TYPE_CHECKING:
+    from pyflinkcep.tables.files import EventFiles
 
 
 @attrs.frozen(eq=False)
@@ -333,12 +336,14 @@ def match(
             "leave it out, or pass the path of a file or folder, or a pattern of paths",
         )
     if by_columns and is_path:
-        from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
+        from pyflinkcep.tables.files import EventFiles  # which loads Arrow
+        from pyflinkcep.tables.stored import StoredEvents
 
-        spilled = _spilled(pattern, events, timestamp, key, limit, count, memory)
+        files = EventFiles.of(os.fspath(events))
+        spilled = _spilled(pattern, files, timestamp, key, limit, count, memory)
         if spilled is not None:
             return spilled.knowing(timestamp, key)
-        stored = StoredEvents.of_pattern(events, pattern, timestamp, key)
+        stored = StoredEvents.of_pattern(events, pattern, timestamp, key, files=files)
         on_needed = stored.analysed(pattern, timestamp, key)
         if on_needed is not None:
             return on_needed.matches(limit, count, whole=stored.whole).knowing(timestamp, key)
@@ -370,7 +375,7 @@ def match(
 
 def _spilled(
     pattern: Pattern,
-    path: Any,
+    files: EventFiles,
     timestamp: Field | None,
     key: Field | Sequence[str] | None,
     limit: PartialMatchLimit | None,
@@ -379,11 +384,10 @@ def _spilled(
 ) -> Matches[Any] | None:
     """Return the matches on files that do not fit memory; None if they do."""
     from pyflinkcep.tables.buckets import Budget
-    from pyflinkcep.tables.files import EventFiles
     from pyflinkcep.tables.row_sql import OnlyByRow
     from pyflinkcep.tables.spilled_match import SpilledMatch
 
-    files, budget = EventFiles.of(os.fspath(path)), Budget(memory_bytes(memory))
+    budget = Budget(memory_bytes(memory))
     if SpilledMatch.fits(files, budget):
         return None
     try:

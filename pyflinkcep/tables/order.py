@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -153,7 +153,7 @@ class Keys:
     # What tells keys apart: the column of the key, or numbers; None for one key.
     source: pa.ChunkedArray | None
     value_of: Callable[[int], Any]  # Returns the key of an event by its row, as Spark groups by it
-    columns: dict[str, pa.ChunkedArray]  # The columns of the key by name
+    columns: Mapping[str, pa.ChunkedArray]  # The columns of the key by name
     is_computed: bool = False  # Whether these are values of a function, and no columns of the table
 
     @cached_property

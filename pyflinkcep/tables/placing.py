@@ -18,6 +18,7 @@ from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.threads import heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
+from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.typed_columns import ConditionBits
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -54,6 +55,7 @@ class Placing:
     conditions: ConditionBits  # The conditions that are decided beforehand
     needless: frozenset[int]  # The events that matching does not need, by their bits
     size: int
+    groups: RowGroups | None = None  # Those of files, if they are read on the way
 
     def placed(self, threads: int) -> Placed:
         """Return the events in their order."""
@@ -81,6 +83,8 @@ class Placing:
 
     def _plainly(self) -> Placed:
         """Return the events in their order: what C does, and on how many threads it may be."""
+        if self.groups is not None:
+            raise Unfit
         order, firsts = ordered(self.times, self.keys.codes)
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
         bits = self.conditions.some(0, self.size)
@@ -139,11 +143,16 @@ class _Work:
 
     def placed(self) -> Placed:
         """Return the events in their order."""
-        count = _parts(self.job.size, self.threads)
-        cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
+        count, groups = _parts(self.job.size, self.threads), self.job.groups
+        if groups is None:
+            cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
+        else:
+            cuts = groups.cuts(count)
         parts = results([_Numbered(self, *ends) for ends in pairwise(cuts)], self.threads)
         ends = [end for part in parts for end in part.ends]
         is_sorted = all(part.is_sorted for part in parts) and ends == sorted(ends)
+        if groups is not None and not is_sorted:
+            raise Unfit  # all events have to be seen twice
         codes = self._merged(parts)
         order = _by_first_event(parts, codes)
         if not is_sorted:
@@ -271,7 +280,8 @@ class _Stoppable:
 
     work: _Work
 
-    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    @staticmethod
+    def blocks(begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield blocks of rows."""
         for at in range(begin, end, _AT_ONCE):
             heed()
@@ -286,6 +296,7 @@ class _Part:
     end: int
     kept: Sequence[int]  # How many events of each block are kept
     rows: Rows | None  # The rows of these; None if all are kept
+    times: Ints | None  # Their times in their own unit; None if the table has them
     codes: Ints  # The codes of their keys
     words: Sequence[Array]
     # By code: the value of the key, if neither it nor the dictionary tells, and how many are kept.
@@ -309,7 +320,7 @@ class _Numbered(_Stoppable):
         """Do it."""
         work, job = self.work, self.work.job
         size, source, dictionary = self.end - self.begin, None, None
-        if work.source is not None:
+        if work.source is not None and job.groups is None:
             source = work.source.slice(self.begin, size)
         if source is not None and not work.is_whole:
             encoded = identity.encoded(source)
@@ -318,26 +329,30 @@ class _Numbered(_Stoppable):
         codes: Any = np.empty(size, np.int32)
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
+        moments: Any = None if job.groups is None else np.empty(size, np.int64)
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
-        for at, length in self.blocks(self.begin, self.end):
-            times = job.times.some(at, length)
+        for at, times, keys, bits in self._events(source):
+            length = len(times)
             is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
             ends += [int(times[0]), int(times[-1])]
-            own = _words(job.conditions.some(at, length))
+            own = _words(bits)
             words = words or [np.empty(size, word.dtype) for word in own]
-            keys = _numbers(source, at - self.begin, length, work.range > 0)
             end = count + length
             if needed is None:
                 number = numbering.add(keys, None, None, codes[count:end], None)
             else:
                 chosen = rows[count:end]
                 number = numbering.add(keys, own[0], needed, codes[count:end], chosen)
-                own = [own[0][chosen[:number]]]
-                chosen[:number] += at
+                places = chosen[:number]
+                own = [own[0][places]]
+                times = times[places]
+                places += at
             for word, held in zip(words, own, strict=True):
                 word[count : count + number] = held
+            if moments is not None:
+                moments[count : count + number] = times
             kept.append(number)
             count += number
         values, counts, order = numbering.found()
@@ -346,6 +361,7 @@ class _Numbered(_Stoppable):
             self.end,
             kept,
             None if needed is None else rows[:count],
+            None if moments is None else moments[:count],
             codes[:count],
             [word[:count] for word in words],
             None if values is None else np.frombuffer(values, np.int64),
@@ -356,6 +372,22 @@ class _Numbered(_Stoppable):
             is_sorted and ends == sorted(ends),
             ends[:1] + ends[-1:],
         )
+
+    def _events(self, keys: pa.ChunkedArray | None) -> Iterator[tuple[int, Ints, Array, Any]]:
+        """Yield the place of the first of some events, their times, keys and conditions."""
+        work, job = self.work, self.work.job
+        if job.groups is None:
+            for at, length in self.blocks(self.begin, self.end):
+                own = _numbers(keys, at - self.begin, length, work.range > 0)
+                yield at, job.times.some(at, length), own, job.conditions.some(at, length)
+            return
+        for at, table in job.groups.batches(self.begin, self.end):
+            size = table.num_rows
+            time, key = (table.column(name) for name in job.groups.named)
+            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
+            bits = job.conditions.on(table).some(0, size)
+            own = _numbers(key, 0, size, work.range > 0)
+            yield at, times.astype(np.int64, copy=False), own, bits
 
 
 def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bool) -> Array:
@@ -377,10 +409,18 @@ class _OfPart(_Stoppable):
     def events(self) -> Iterator[tuple[int, int, Any, Ints]]:
         """Yield where those of a block begin and end, their rows, and the block's own times."""
         part, count = self.part, 0
+        if part.times is not None:
+            for at, length in self.blocks(0, len(part.times)):
+                some = slice(at, at + length)
+                rows: Any = np.arange(at, at + length, dtype=np.int32) + np.int32(part.begin)
+                if part.rows is not None:
+                    rows = part.rows[some]
+                yield at, at + length, rows, part.times[some]
+            return
         blocks = self.blocks(part.begin, part.end)
         for (at, length), number in zip(blocks, part.kept, strict=True):
             if part.rows is None:
-                rows: Any = np.arange(at, at + length, dtype=np.int32)
+                rows = np.arange(at, at + length, dtype=np.int32)
             else:
                 rows = part.rows[count : count + number]
             times = self.work.job.times.some(at, length)

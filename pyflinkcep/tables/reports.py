@@ -384,7 +384,7 @@ def _reached_in_columns(
         job: ColumnMatch | None = None
         if isinstance(events, str | os.PathLike):
             stored = StoredEvents.of_pattern(events, pattern, timestamp, key, settings.by)
-            job = stored.analysed(pattern, timestamp, key)
+            job = stored.analysed(pattern, timestamp, key, keeps=bool(settings.by))
             events = events if job is not None else stored.whole()
         if job is None:
             table, _ = table_or_rest(events)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,45 +12,49 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.matching.columns import values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.column_match import ColumnMatch
-from pyflinkcep.tables.files import stamps
+from pyflinkcep.tables.files import EventFiles, stamps
 from pyflinkcep.tables.given import columns_of
+from pyflinkcep.tables.row_groups import RowGroups
 from pyflinkcep.tables.row_sql import OnlyByRow
 from pyflinkcep.tables.sql import sql_of
-from pyflinkcep.tables.values import Field
+from pyflinkcep.tables.values import Field, grouping_key
 
 
 @attrs.define(eq=False)
 class StoredEvents:
-    """The events of a file or folder."""
+    """The events of a file or folder, which are read when they are first asked for."""
 
-    path: str
-    needed: pa.Table  # With the columns that are needed
-    _stamps: list[tuple[str, int, int]]  # What the files were when these were read
-    _whole: pa.Table | None  # With all columns
+    files: EventFiles
+    names: Collection[str]  # The columns that are needed
+    _stamps: list[tuple[str, int, int]]  # What the files were when these were chosen
+    _needed: pa.Table | None = None
+    _whole: pa.Table | None = None
 
     @classmethod
-    def of(cls, path: Any, sql: str | None, names: Collection[object] = ()) -> StoredEvents:
+    def of(
+        cls,
+        path: Any,
+        sql: str | None,
+        names: Collection[object] = (),
+        files: EventFiles | None = None,
+    ) -> StoredEvents:
         """
-        Read the columns with these names, and those whose names are in some SQL.
+        Choose the columns with these names, and those whose names are in some SQL.
 
         All are read without SQL, and of files that do not store columns apart.
         """
         text = None if sql is None else sql.replace("``", "`").casefold()
-        left_out = []
-
-        def is_needed(name: str) -> bool:
-            needed = text is None or name in names or name.casefold() in text
-            if not needed:
-                left_out.append(name)
-            return needed
-
         place = os.fspath(path)
         before = stamps(place)
-        table = columns_of(place, is_needed)
-        assert isinstance(table, pa.Table)
-        return cls(place, table, before, None if left_out else table)
+        own = EventFiles.of(place) if files is None else files
+        every = own.dataset.schema.names
+        if text is None or not own.is_parquet:
+            return cls(own, every, before)
+        chosen = [name for name in every if name in names or name.casefold() in text]
+        return cls(own, chosen or every[:1], before)
 
     @classmethod
     def of_pattern(
@@ -60,34 +64,100 @@ class StoredEvents:
         timestamp: Field | None,
         key: Field | Sequence[str] | None,
         others: Sequence[str] = (),
+        files: EventFiles | None = None,
     ) -> StoredEvents:
-        """Read the columns that a pattern, time and key need, and others: all for functions."""
+        """Choose the columns that a pattern, time and key need, and others: all for functions."""
         named = [timestamp, *(key if isinstance(key, list | tuple) else [key]), *others]
         is_named = all(name is None or isinstance(name, str) for name in named)
-        return cls.of(path, sql_of(pattern) if is_named else None, named)
+        return cls.of(path, sql_of(pattern) if is_named else None, named, files)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all columns have been read."""
-        return self._whole is not None
+        """Whether all columns are needed."""
+        return len(self.names) == len(self.files.dataset.schema.names)
+
+    @property
+    def needed(self) -> pa.Table:
+        """The events with the columns that are needed."""
+        if self._needed is None:
+            found = columns_of(self.files, self.names.__contains__)
+            assert isinstance(found, pa.Table)
+            self._needed = found
+        return self._needed
 
     def analysed(
-        self, pattern: Pattern, timestamp: Field | None, key: Field | Sequence[str] | None
+        self,
+        pattern: Pattern,
+        timestamp: Field | None,
+        key: Field | Sequence[str] | None,
+        *,
+        keeps: bool = False,
     ) -> ColumnMatch | None:
-        """Return a pattern on the needed columns; None if these are all, or will not do."""
-        if not self.is_whole:
-            with suppress(OnlyByRow, CepError):  # what is wrong is said of all columns
-                return ColumnMatch.analysed(pattern, self.needed, timestamp, key)
+        """
+        Return a pattern on the needed columns; None if these are all, or will not do.
+
+        They are read while they are matched if that is possible, unless the job keeps them.
+        """
+        if self.is_whole:
+            return None
+        with suppress(OnlyByRow, CepError):  # what is wrong is said of all columns
+            job = None
+            if not keeps and isinstance(timestamp, str) and isinstance(key, str):
+                job = self._by_groups(pattern, timestamp, key)
+            if job is not None:
+                return job
+            return ColumnMatch.analysed(pattern, self.needed, timestamp, key)
         return None
 
+    def _by_groups(self, pattern: Pattern, timestamp: str, key: str) -> ColumnMatch | None:
+        """Return a pattern on events that are read meanwhile; None where tables are needed."""
+        groups = RowGroups.of(self.files, list(self.names), timestamp, key)
+        if groups is None:
+            return None
+        job = ColumnMatch.analysed(pattern, groups.extremes, timestamp, key)
+        if not job.is_by_conditions:
+            return None
+
+        def read() -> ColumnMatch:
+            found = ColumnMatch.analysed(pattern, self.needed, timestamp, key)
+            return attrs.evolve(found, keys=attrs.evolve(found.keys, columns=keys.columns))
+
+        columns = _Columns([key], self.whole)
+        keys = attrs.evolve(job.keys, value_of=self._key_of(key), columns=columns)
+        return attrs.evolve(job, keys=keys, groups=groups, read=read)
+
+    def _key_of(self, name: str) -> Callable[[int], Any]:
+        """Return what returns the key of an event by its row."""
+        return lambda row: grouping_key(values_of(self.whole().column(name).slice(row, 1))[0])
+
     def whole(self) -> pa.Table:
-        """Return the events with all columns, which are read when they are first asked for."""
+        """Return the events with all columns."""
+        if self.is_whole:
+            return self.needed
         if self._whole is None:
-            found = columns_of(self.path) if stamps(self.path) == self._stamps else None
-            if not isinstance(found, pa.Table) or found.num_rows != self.needed.num_rows:
+            path = self.files.path
+            found = columns_of(self.files) if stamps(path) == self._stamps else None
+            if not isinstance(found, pa.Table) or found.num_rows != self.files.rows:
                 raise InputError(
-                    f"the files of {self.path!r} have changed since they were matched",
+                    f"the files of {path!r} have changed since they were matched",
                     "match them again, or read them yourself and pass the table",
                 )
             self._whole = found
         return self._whole
+
+
+@attrs.frozen(eq=False)
+class _Columns(Mapping[str, pa.ChunkedArray]):
+    """Columns of a table that is read when one of them is asked for."""
+
+    names: Sequence[str]
+    table: Callable[[], pa.Table]
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.table().column(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)

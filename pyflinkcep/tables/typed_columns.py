@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,7 @@ from pyflinkcep.expressions.sql_types import (
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.expressions.tree import Column, Operation
+from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.matching.columns import Ints, doubles, in_one_piece, integers, plain_numbers
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
@@ -425,6 +427,12 @@ class SqlColumns:
                 found.append(EventTree.of_tree(part))
         return found
 
+    def on(self, table: pa.Table) -> SqlColumns:
+        """Return the same expressions on other rows, whose numbers are in the same ranges."""
+        found = copy(self)
+        found._table, found._numbers = table, {}
+        return found
+
     def number_column(self, name: str) -> NumberColumn:
         """Return a column that programs read."""
         found = self._of(name)
@@ -437,17 +445,17 @@ class SqlColumns:
             program.code, size, lambda place: values(program.columns[place]), self._ranks
         )
 
-    def bits(self, programs: Mapping[int, Program]) -> ConditionBits:
-        """Return which conditions hold for rows, each as a bit."""
+    def bits(self, programs: Mapping[int, Program], rows: int | None = None) -> ConditionBits:
+        """Return which conditions hold for rows, each as a bit; for so many if not for its own."""
+        size = self._table.num_rows if rows is None else rows
         most = max(programs, default=0).bit_length()
         tables, waiting = [], dict(programs)
         for name in {program.columns[0]: None for program in programs.values() if program.columns}:
-            column = self.number_column(name)
-            few = column.few(self._table.num_rows)
+            few = self.number_column(name).few(size)
             if few is not None:
                 own = {bit: of for bit, of in programs.items() if of.columns == (name,)}
                 table = ConditionBits(self, own, most, few=few).array(0, len(few.column))
-                tables.append((column, int(few.column[0].as_py()), table))
+                tables.append((name, int(few.column[0].as_py()), table))
                 waiting = {bit: of for bit, of in waiting.items() if bit not in own}
         return ConditionBits(self, waiting, most, tables)
 
@@ -460,8 +468,12 @@ class ConditionBits:
     programs: Mapping[int, Program]  # The conditions that are computed row by row, by bit
     most: int  # How many bits there are
     # Columns of few values, the least of these, and the bits of the others by value.
-    tables: Sequence[tuple[NumberColumn, int, Array]] = ()
+    tables: Sequence[tuple[str, int, Array]] = ()
     few: NumberColumn | None = None  # What the only column of all conditions has; None for its own
+
+    def on(self, table: pa.Table) -> ConditionBits:
+        """Return the same conditions for other rows; see :meth:`SqlColumns.on`."""
+        return attrs.evolve(self, columns=self.columns.on(table))
 
     def some(self, first: int, size: int) -> Array | None:
         """Return the bits of some rows: a number for each, or one for each word; None for none."""
@@ -478,8 +490,14 @@ class ConditionBits:
         return found
 
     def _add(self, first: int, size: int, found: Array) -> None:
-        for column, least, table in self.tables:
-            places = plain_numbers(column.column.slice(first, size)).astype(np.intp)
+        for name, least, table in self.tables:
+            column = self.columns.number_column(name).column
+            own_values = plain_numbers(column.slice(first, size))
+            width, module = own_values.itemsize, compiled_module()
+            if module is not None and found.dtype == np.uint8 and width in (4, 8):
+                module.add_bits(own_values, width, least, table, found)
+                continue
+            places = own_values.astype(np.intp)
             places -= least
             found |= np.take(table, places, -1, mode="clip")
 

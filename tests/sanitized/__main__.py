@@ -25,7 +25,8 @@ _ENGINES = [
     )
 ]  # fmt: skip
 THREADS = ["tests/unit/matching/test_threads.py", "tests/unit/tables/test_placing.py"]
-SHARED = ["tests/unit/kernel", *_ENGINES, *THREADS, "tests/conformance/test_kernel.py"]
+_TABLES = ["tests/unit/tables/test_pages.py"]
+SHARED = ["tests/unit/kernel", *_ENGINES, *_TABLES, *THREADS, "tests/conformance/test_kernel.py"]
 
 
 def main(arguments: list[str]) -> int:

@@ -10,6 +10,7 @@
 #include "sequences/counter.h"
 #include "sequences/lister.h"
 #include "tables/grouping.h"
+#include "tables/pages.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -214,6 +215,16 @@ static PyObject *kernel_take_found(Kernel *kernel, PyObject *unused) {
     return result;
 }
 
+/* take_rows(rows, begin) -> the same, by kind and by rows: see found_kept. */
+static PyObject *kernel_take_rows(Kernel *kernel, PyObject *args) {
+    PyObject *rows, *result;
+    long long begin;
+    if (!PyArg_ParseTuple(args, "OL", &rows, &begin)) return NULL;
+    result = found_kept(&kernel->found, rows, begin);
+    if (result != NULL) found_empty(&kernel->found);
+    return result;
+}
+
 /* take_ended() -> (window, skipped, contiguity, until, NOT stage): how many ended without a match so far. */
 static PyObject *kernel_take_ended(Kernel *kernel, PyObject *unused) {
     (void)unused;
@@ -268,6 +279,7 @@ static PyMethodDef kernel_methods[] = {
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
+    {"take_rows", (PyCFunction)kernel_take_rows, METH_VARARGS, "take them by rows of a table"},
     {"take_ended", (PyCFunction)kernel_take_ended, METH_NOARGS, "take how many ended, by reason"},
     {"count_states", (PyCFunction)kernel_count_states, METH_VARARGS, "count what states hold"},
     {NULL, NULL, 0, NULL},
@@ -316,6 +328,7 @@ static int module_exec(PyObject *module) {
         add_type(module, "Counter", &counter_spec) < 0 ||
         add_type(module, "Lister", &lister_spec) < 0 ||
         add_type(module, "Numbering", &numbering_spec) < 0 ||
+        add_type(module, "Pages", &pages_spec) < 0 ||
         add_type(module, "Backtracker", &backtracker_spec) < 0)
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
@@ -356,6 +369,7 @@ static PyMethodDef module_methods[] = {
     {"links", module_links, METH_VARARGS, "link the items of two lists"},
     {"heed", lock_heed, METH_O, "let a byte end the work of this thread"},
     {"literals", module_literals, METH_VARARGS, "find many texts in many values"},
+    {"add_bits", module_add_bits, METH_VARARGS, "add the bits of conditions by value"},
     {"scatter", module_scatter, METH_VARARGS, "write what events have to places by code"},
     {"least", module_least, METH_VARARGS, "find the least time of each code"},
     {"order_within", module_order_within, METH_VARARGS, "return the order by time within keys"},

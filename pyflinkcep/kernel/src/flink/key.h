@@ -81,12 +81,25 @@ typedef struct {
     Found found; /* only its events are used */
 } Matches;
 
+/* Make room for so many events in all. */
+int found_grow_events(Found *found, Py_ssize_t needed);
+/* Make room for some more events. */
+static inline int found_room(Found *found, Py_ssize_t count) {
+    Py_ssize_t needed = found->events + count;
+    return needed <= found->event_room ? 0 : found_grow_events(found, needed);
+}
 /* Add an event of the current match. */
 int found_event(Found *found, int32_t stage, int64_t handle);
 /* Add the events of a path to the current match. */
 int found_path(Found *found, const Path *path);
 /* End a result, whose events were added before. */
 int found_end(Found *found, uint8_t kind, int64_t timestamp);
+/*
+ * Return the matches, and then the timeouts, as bytes: the kind of each in 8 bits, its time, the end
+ * of its events, their stages in 8, and their rows in 32, which are those of some numbers at their
+ * handles. With the number of partial matches dropped.
+ */
+PyObject *found_kept(const Found *found, PyObject *numbers, int64_t begin);
 /* Discard the events of an unfinished result. */
 void found_forget_open(Found *found);
 /* Forget all matches; the room stays. */

@@ -76,12 +76,19 @@ static int64_t time_of(const Stretch *own, int64_t place) {
 static int give(
     const Stretch *own, const int64_t *row, int32_t width, int64_t place, uint8_t kind,
     int64_t time) {
-    const Unbranched *table = &own->kernel->unbranched;
+    const int32_t *stages = own->kernel->unbranched.stages;
     Found *found = &own->kernel->found;
-    for (int32_t i = 0; i < width; i++)
-        if (found_event(found, table->stages[i], handle_of(own, row[i])) < 0) return -1;
-    if (place >= 0 && found_event(found, table->stages[width], handle_of(own, place)) < 0)
-        return -1;
+    if (found_room(found, width + 1) < 0) return -1;
+    Py_ssize_t at = found->events;
+    for (int32_t i = 0; i < width; i++, at++) {
+        found->stages[at] = stages[i];
+        found->handles[at] = handle_of(own, row[i]);
+    }
+    if (place >= 0) {
+        found->stages[at] = stages[width];
+        found->handles[at++] = handle_of(own, place);
+    }
+    found->events = at;
     return found_end(found, kind, time);
 }
 

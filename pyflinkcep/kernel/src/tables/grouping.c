@@ -14,12 +14,6 @@ static PyObject *sizes_differ(void) {
 
 /* --- places by code */
 
-#ifdef __GNUC__
-#define SOON_WRITTEN(place) __builtin_prefetch(place, 1)
-#else
-#define SOON_WRITTEN(place) (void)(place)
-#endif
-
 enum { AT_ONCE = 1 << 8, MOST_COLUMNS = 8 };
 
 /* Columns of events, and records that have them all, of which each is in one place of memory. */
@@ -122,6 +116,47 @@ PyObject *module_scatter(PyObject *module, PyObject *args) {
     moved_close(&moved);
     array_close(&codes);
     array_close(&starts);
+    return result;
+}
+
+#define ADD_BITS(type)                                                                             \
+    for (Py_ssize_t i = 0; i < values->size; i++) {                                                \
+        uint64_t place = (uint64_t)((const type *)values->items)[i] - (uint64_t)least;             \
+        fits &= place < (uint64_t)table->size;                                                     \
+        own[i] |= known[place < (uint64_t)table->size ? place : 0];                                \
+    }
+
+static bool add_bits(
+    const Array *values, Py_ssize_t width, int64_t least, const Array *table, uint8_t *own) {
+    const uint8_t *known = table->items;
+    bool fits = table->size > 0;
+    if (!fits) return false;
+    if (width == 4)
+        ADD_BITS(int32_t)
+    else
+        ADD_BITS(int64_t)
+    return fits;
+}
+
+PyObject *module_add_bits(PyObject *module, PyObject *args) {
+    PyObject *given[3], *result = NULL;
+    Array values = {0}, table = {0}, bits = {0};
+    long long least;
+    Py_ssize_t width;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnLOO", &given[0], &width, &least, &given[1], &given[2]))
+        return NULL;
+    if (array_of(given[0], width, &values) == 0 && array_of(given[1], 1, &table) == 0 &&
+        writable_of(given[2], 1, &bits) == 0) {
+        bool fits = values.size == bits.size && (width == 4 || width == 8);
+        lock_leave();
+        fits = fits && add_bits(&values, width, least, &table, bits.buffer.buf);
+        lock_take();
+        result = fits ? Py_NewRef(Py_None) : sizes_differ();
+    }
+    array_close(&values);
+    array_close(&table);
+    array_close(&bits);
     return result;
 }
 

@@ -8,6 +8,13 @@
 
 #include "base/arrays.h"
 
+/* Ask for memory that is written to soon. */
+#ifdef __GNUC__
+#define SOON_WRITTEN(place) __builtin_prefetch(place, 1)
+#else
+#define SOON_WRITTEN(place) (void)(place)
+#endif
+
 /* numbering.c */
 extern PyType_Spec numbering_spec;
 
@@ -17,6 +24,11 @@ extern PyType_Spec numbering_spec;
  * the next record of its code, from an offset on, and move that place on.
  */
 PyObject *module_scatter(PyObject *module, PyObject *args);
+/*
+ * add_bits(values, width, least, table, bits): add to the bits of each event what a table has for its value,
+ * from the least one on.
+ */
+PyObject *module_add_bits(PyObject *module, PyObject *args);
 /* least(codes, times, least): lower the least time of each code to that of its events. */
 PyObject *module_least(PyObject *module, PyObject *args);
 /* order_within(bounds, times) -> the stable order by time within each stretch, or None as it is. */

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of Parquet that are read while they are matched, and what footers tell of them before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.matching.threads import heed
+from pyflinkcep.tables.files import EventFiles
+from pyflinkcep.time import MIN_WATERMARK, wrong_unit
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+_AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
+
+
+class Unfit(Exception):
+    """The events have to be read before they are matched after all."""
+
+
+@attrs.frozen(eq=False)
+class _Column:
+    """Where the pages of a column are in a file."""
+
+    begin: int
+    size: int
+    is_packed: bool  # Whether they are compressed, by Snappy
+    has_levels: bool  # Whether values could be missing
+
+    @classmethod
+    def of(cls, metadata: Any, group: int, place: int) -> _Column | None:
+        """Return those of a column that C can read; None for others."""
+        column, own = metadata.row_group(group).column(place), metadata.schema.column(place)
+        is_known = column.compression in ("SNAPPY", "UNCOMPRESSED")
+        is_flat = own.max_repetition_level == 0 and own.max_definition_level <= 1
+        if not (is_known and is_flat and set(column.encodings) <= _ENCODINGS):
+            return None
+        begins = [column.data_page_offset]
+        if column.has_dictionary_page:
+            begins.append(column.dictionary_page_offset)
+        has_levels = own.max_definition_level > 0
+        is_packed = column.compression == "SNAPPY"
+        return cls(min(begins), column.total_compressed_size, is_packed, has_levels)
+
+
+@attrs.frozen(eq=False)
+class _Group:
+    """A row group of a file."""
+
+    path: str
+    begin: int  # Its first event's place among all
+    size: int
+    columns: Sequence[_Column]
+
+
+@attrs.frozen(eq=False)
+class RowGroups:
+    """The events of files of Parquet."""
+
+    groups: Sequence[_Group]
+    extremes: pa.Table  # The least and the greatest value of each needed column
+    named: tuple[str, str]  # The columns of time and key
+    size: int
+
+    @classmethod
+    def of(
+        cls, files: EventFiles, names: Sequence[str], timestamp: str, key: str
+    ) -> RowGroups | None:
+        """Return events of which C can read some columns; None if footers do not tell enough."""
+        schema = files.dataset.schema
+        if compiled_module() is None or not {timestamp, key} <= set(names):
+            return None
+        fields = [schema.field(name) for name in names]
+        if not files.is_parquet or files.rows < 1 or not all(_is_known(f.type) for f in fields):
+            return None
+        groups: list[_Group] = []
+        extremes = [_Extremes() for _ in fields]
+        begin = 0
+        for fragment in files.dataset.get_fragments():
+            places = _places(fragment, fields)
+            metadata = fragment.metadata
+            for number in range(metadata.num_row_groups if places else 0):
+                group = metadata.row_group(number)
+                columns = [_Column.of(metadata, number, place) for place in places]
+                for place, ends in zip(places, extremes, strict=True):
+                    ends.add(group.column(place).statistics)
+                known = [column for column in columns if column is not None]
+                if len(known) == len(fields):
+                    groups.append(_Group(fragment.path, begin, group.num_rows, known))
+                    begin += group.num_rows
+        found = [ends.column(field.type) for ends, field in zip(extremes, fields, strict=True)]
+        if None in found or begin != files.rows:
+            return None
+        table = pa.table(found, schema=pa.schema(fields))
+        is_keyed = pa.types.is_integer(table.column(key).type)
+        if not (is_keyed and _is_plain(table.column(timestamp))):
+            return None
+        return cls(groups, table, (timestamp, key), begin)
+
+    def cuts(self, count: int) -> list[int]:
+        """Return where to cut the events into so many parts of whole row groups, or fewer."""
+        ends = [group.begin + group.size for group in self.groups]
+        wanted = [self.size * part // count for part in range(1, count)]
+        nearest = (min((abs(end - at), end) for end in ends)[1] for at in wanted)
+        return sorted({0, *nearest, self.size})
+
+    def batches(self, begin: int, end: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the events between two cuts, some at a time, each with the place of its first."""
+        # A batch is overwritten by the next one, which is then in the caches of the processor.
+        widths = [field.type.bit_width // 8 for field in self.extremes.schema]
+        room = [np.empty(_AT_ONCE, np.int32 if width == 4 else np.int64) for width in widths]
+        own = [group for group in self.groups if begin <= group.begin < end]
+        stored = [
+            np.empty(max(sizes), np.uint8)
+            for sizes in zip(*([one.size for one in group.columns] for group in own), strict=True)
+        ]
+        for group in own:
+            pages = list(map(partial(_pages, group.path), group.columns, widths, stored))
+            for at in range(0, group.size, _AT_ONCE):
+                heed()
+                arrays = [array[: group.size - at] for array in room]
+                for column, array in zip(pages, arrays, strict=True):
+                    _read(column, array)
+                yield group.begin + at, self._table(arrays)
+
+    def _table(self, arrays: Sequence[Any]) -> pa.Table:
+        """Return numbers as columns, without a copy."""
+        schema = self.extremes.schema
+        columns = [
+            pa.Array.from_buffers(field.type, len(array), [None, pa.py_buffer(array)])
+            for field, array in zip(schema, arrays, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _places(fragment: Any, fields: Sequence[pa.Field]) -> list[int]:
+    """Return the places of columns among all of a file; none if it has others of these names."""
+    own, leaves = fragment.physical_schema, fragment.metadata.schema
+    names = [leaves.column(place).path for place in range(len(leaves))]
+    for field in fields:
+        at = own.get_field_index(field.name)
+        if at < 0 or own.field(at).type != field.type or names.count(field.name) != 1:
+            return []
+    return [names.index(field.name) for field in fields]
+
+
+def _pages(path: str, column: _Column, width: int, room: Any) -> _kernel.Pages:
+    """Read the pages of a column into some room, and return them."""
+    module = compiled_module()
+    assert module is not None
+    data = room[: column.size]
+    with open(path, "rb", buffering=0) as file:
+        file.seek(column.begin)
+        if file.readinto(data) < column.size:
+            raise Unfit
+    return module.Pages(data, width, column.is_packed, column.has_levels)
+
+
+def _read(pages: _kernel.Pages, numbers: Any) -> None:
+    try:
+        if pages.read(numbers) == len(numbers):
+            return
+    except ValueError:
+        pass
+    raise Unfit
+
+
+_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+
+
+def _is_known(type_: pa.DataType) -> bool:
+    """Whether values are numbers of 4 or 8 bytes, of which analysis needs only the extremes."""
+    if pa.types.is_timestamp(type_):
+        return type_.unit in ("ms", "us")
+    return type_ in (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.date32())
+
+
+def _is_plain(times: pa.ChunkedArray) -> bool:
+    """Whether times are moments, or such milliseconds that there is nothing to say about."""
+    if pa.types.is_timestamp(times.type):
+        return True
+    least, most = times.to_pylist()
+    if not pa.types.is_integer(times.type):
+        return False
+    return least > MIN_WATERMARK and wrong_unit(least, most, "") is None
+
+
+class _Extremes:
+    """The least and the greatest value of a column so far."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._is_known = True
+
+    def add(self, statistics: Any) -> None:
+        """Look at what is told of a row group."""
+        self._is_known = (
+            self._is_known
+            and statistics is not None
+            and statistics.has_null_count
+            and not statistics.null_count
+        )
+        if self._is_known and statistics.has_min_max:
+            self._values += (statistics.min, statistics.max)
+
+    def column(self, type_: pa.DataType) -> pa.Array | None:
+        """Return them as a column; None if they are not known, or values are missing."""
+        if not self._is_known:
+            return None
+        if pa.types.is_floating(type_):  # of which analysis needs none
+            return pa.array([0.0, 0.0], type_)
+        if not self._values:
+            return None
+        try:
+            return pa.array([min(self._values), max(self._values)], type_)
+        except (pa.ArrowException, OverflowError, ValueError, TypeError):
+            return None

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of Parquet, read in C: the numbers that Arrow reads, or an error."""
+
+from __future__ import annotations
+
+import io
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyflinkcep.kernel.module import compiled_module
+from tests.kernel_harness import needs_kernel
+
+pytestmark = needs_kernel
+
+SIZE = 2_000
+
+
+def columns(random: np.random.Generator) -> dict[str, Any]:
+    """Return numbers that are compressed in many ways, by what they are."""
+    few = random.integers(-3, 9, SIZE)
+    return {
+        "few": few.astype(np.int32),
+        "runs": np.repeat(few, 7)[:SIZE].astype(np.int64),
+        "one": np.full(SIZE, 7, np.int32),
+        "rising": np.arange(SIZE) * 1_000 + (1 << 40),
+        "rising by chance": np.cumsum(random.integers(0, 90, SIZE)) - (1 << 50),
+        "rising slowly": np.arange(SIZE, dtype=np.int32) // 3,
+        "any": random.integers(-(1 << 63), 1 << 63, SIZE),
+        "any of 32 bits": random.integers(-(1 << 31), 1 << 31, SIZE).astype(np.int32),
+        "periods": np.tile(random.integers(0, 1 << 20, 17), SIZE)[:SIZE],
+        "floats": random.random(SIZE),
+        "prices": (random.integers(0, 99, SIZE) / 4).astype(np.float32),
+    }
+
+
+def written(table: pa.Table, **options: Any) -> tuple[bytes, Any]:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue(), pq.read_metadata(sink)
+
+
+def pages_of(data: bytes, metadata: Any, group: int, place: int, width: int) -> Any:
+    """Return the pages of a column, and how many values it has."""
+    column, own = metadata.row_group(group).column(place), metadata.schema.column(place)
+    begin = column.data_page_offset
+    if column.has_dictionary_page:
+        begin = min(begin, column.dictionary_page_offset)
+    module = compiled_module()
+    assert module is not None
+    stored = data[begin : begin + column.total_compressed_size]
+    is_snappy = column.compression == "SNAPPY"
+    return stored, module.Pages(stored, width, is_snappy, own.max_definition_level > 0)
+
+
+FORMS = [
+    {"compression": compression, "data_page_version": version, "use_dictionary": dictionary}
+    for compression, version, dictionary in product(
+        ["snappy", "none"], ["1.0", "2.0"], [True, False]
+    )
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: " ".join(map(str, form.values())))
+@pytest.mark.parametrize("nullable", [True, False])
+def test_numbers_are_those_of_arrow(form: dict[str, Any], nullable: bool) -> None:
+    """In pages and dictionaries of any size, read any number at a time."""
+    random = np.random.default_rng(1)
+    made = columns(random)
+    fields = [pa.field(name, pa.array(own).type, nullable) for name, own in made.items()]
+    table = pa.table(list(made.values()), schema=pa.schema(fields))
+    for page, dictionary in ((100, 1 << 20), (5_000, 1 << 20), (700, 500)):
+        data, metadata = written(
+            table, row_group_size=1_500, data_page_size=page, write_batch_size=50,
+            dictionary_pagesize_limit=dictionary, **form,
+        )  # fmt: skip
+        for place, own in enumerate(made.values()):
+            found = []
+            for group in range(metadata.num_row_groups):
+                _, pages = pages_of(data, metadata, group, place, own.itemsize)
+                left = metadata.row_group(group).num_rows
+                while left:
+                    count = min(int(random.integers(1, 900)), left)
+                    numbers = np.empty(count, f"int{8 * own.itemsize}")
+                    assert pages.read(numbers) == count
+                    found.append(numbers)
+                    left -= count
+                assert pages.read(np.empty(3, numbers.dtype)) == 0
+            assert (np.concatenate(found) == own.view(found[0].dtype)).all()
+
+
+def test_null_is_an_error() -> None:
+    """Whatever comes before it is not told either."""
+    for version in ("1.0", "2.0"):
+        table = pa.table({"n": [*range(99), None, 5]})
+        data, metadata = written(table, data_page_version=version)
+        _, pages = pages_of(data, metadata, 0, 0, 8)
+        with pytest.raises(ValueError, match="of another form"):
+            pages.read(np.empty(101, np.int64))
+        assert pages.read(np.empty(9, np.int64)) == 0
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: " ".join(map(str, form.values())))
+def test_damaged_pages_are_an_error(form: dict[str, Any]) -> None:
+    """Or other numbers: nothing is read from, or written to, memory that is not theirs."""
+    random = np.random.default_rng(2)
+    module = compiled_module()
+    assert module is not None
+    for own in columns(random).values():
+        table = pa.table({"n": own[:300]})
+        data, metadata = written(table, data_page_size=400, write_batch_size=50, **form)
+        stored, _ = pages_of(data, metadata, 0, 0, own.itemsize)
+        errors = 0
+        for _ in range(60):
+            damaged = bytearray(stored)
+            for at in random.integers(0, len(damaged), random.integers(1, 4)):
+                damaged[at] = random.integers(0, 256)
+            if random.random() < 0.3:
+                del damaged[random.integers(0, len(damaged)) :]
+            is_snappy, has_levels = form["compression"] == "snappy", bool(random.random() < 0.9)
+            pages = module.Pages(bytes(damaged), own.itemsize, is_snappy, has_levels)
+            try:
+                assert pages.read(np.empty(300, f"int{8 * own.itemsize}")) <= 300
+            except (ValueError, MemoryError):
+                errors += 1
+        assert errors
+
+
+def test_widths_are_checked() -> None:
+    """Numbers have 4 or 8 bytes, and so has the array that they are written to."""
+    module = compiled_module()
+    assert module is not None
+    with pytest.raises(ValueError, match="4 or 8 bytes"):
+        module.Pages(b"", 2, True, True)
+    with pytest.raises(TypeError, match="with items of 4 bytes"):
+        module.Pages(b"", 4, True, True).read(np.empty(1, np.int64))

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of Parquet that are read while they are matched: the answers are those of their tables."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyflinkcep import Pattern, funnel, match
+from pyflinkcep.errors import InputError, TimeUnitWarning
+from pyflinkcep.tables import column_match, placing, row_groups, stored
+from tests.kernel_harness import needs_kernel
+
+pytestmark = needs_kernel
+
+SIZE = 900
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deal a few hundred events to several threads, in several batches."""
+    monkeypatch.setattr(placing, "_LEAST_PART", 20)
+    monkeypatch.setattr(placing, "_AT_ONCE", 17)
+    monkeypatch.setattr(row_groups, "_AT_ONCE", 23)
+    monkeypatch.setattr(column_match, "LEAST_SHARE", 16)
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How events are read: by row groups, as a table, or first the one and then the other."""
+    found: list[str] = []
+    batches, columns_of = row_groups.RowGroups.batches, stored.columns_of
+
+    def by_groups(groups: Any, *ends: int) -> Any:
+        if "groups" not in found:
+            found.append("groups")
+        return batches(groups, *ends)
+
+    def as_table(*args: Any) -> Any:
+        found.append("table")
+        return columns_of(*args)
+
+    monkeypatch.setattr(row_groups.RowGroups, "batches", by_groups)
+    monkeypatch.setattr(stored, "columns_of", as_table)
+    return found
+
+
+def events(seed: int, **others: Any) -> pa.Table:
+    random = np.random.default_rng(seed)
+    own = {
+        "key": random.integers(-4, 9, SIZE).astype(np.int32),
+        "at": pa.array(np.sort(random.integers(0, 900_000, SIZE)), pa.timestamp("us", "UTC")),
+        "kind": random.integers(0, 6, SIZE).astype(np.int32),
+        "price": random.random(SIZE),
+        "note": [f"n{number}" for number in range(SIZE)],
+    }
+    return pa.table({**own, **others})
+
+
+A = Pattern.begin("a").where("kind = 0")
+PATTERNS = {
+    "strict": A.next("b").where("kind > 3"),
+    "relaxed": A.followedBy("b").where("kind = 1 AND price < 0.5"),
+    "any": A.followedByAny("b").where("kind = 1").followedBy("c").where("kind IN (2, 3)"),
+    "loop": A.followedBy("b").where("price > 0.7").oneOrMore().followedBy("c").where("kind = 4"),
+    "not": A.notFollowedBy("b").where("kind = 1").followedBy("c").where("kind = 2"),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_answers_are_those_of_the_table(
+    tmp_path: Path, ways: list[str], name: str, count: int
+) -> None:
+    """Matches and timeouts in their order, what they show, and funnels, on any number of threads."""
+    pattern = PATTERNS[name].within(timedelta(milliseconds=40))
+    for seed in range(3):
+        table, path = events(seed), str(tmp_path / f"{seed}.parquet")
+        pq.write_table(table, path, row_group_size=200, data_page_size=300, write_batch_size=40)
+        ways.clear()
+        found = match(pattern, path, timestamp="at", key="key", threads=count)
+        assert ways == ["groups"]
+        usual = match(pattern, table, timestamp="at", key="key", threads=1)
+        assert found == usual
+        assert len(found) > 0
+        assert found.timeouts == usual.timeouts
+        assert found.toArrow().equals(usual.toArrow())
+        assert ways == ["groups", "table"]  # which is read once
+        ways.clear()
+        counted = funnel(pattern, path, timestamp="at", key="key", threads=count)
+        assert counted.rows == funnel(pattern, table, timestamp="at", key="key").rows
+        assert ways == ["groups"]
+
+
+def test_a_folder_is_read_file_by_file(tmp_path: Path, ways: list[str]) -> None:
+    """Row groups of several files are those of one."""
+    table = events(5)
+    for number in range(3):
+        part = table.slice(number * 300, 300)
+        pq.write_table(part, tmp_path / f"{number}.parquet", row_group_size=110)
+    pattern = PATTERNS["relaxed"]
+    found = match(pattern, tmp_path, timestamp="at", key="key", threads=2)
+    assert ways == ["groups"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+
+
+def _shuffled(column: Any) -> Any:
+    return column.take(pa.array(np.random.default_rng(6).permutation(SIZE)))
+
+
+OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "times out of order": ({"at": _shuffled(events(4).column("at"))}, ["groups", "table"]),
+    "times as milliseconds": ({"at": np.arange(SIZE)}, ["groups"]),
+    "times in nanoseconds": (
+        {"at": pa.array(np.arange(SIZE) * 1_500, pa.timestamp("ns"))},
+        ["table"],
+    ),
+    "wide keys": (
+        {"key": events(4).column("key").to_numpy().astype(np.int64) * (1 << 55)},
+        ["groups"],
+    ),
+    "texts as keys": ({"key": events(4).column("kind").cast(pa.string())}, ["table"]),
+    "keys of 16 bits": ({"key": events(4).column("key").cast(pa.int16())}, ["table"]),
+    "a missing key": ({"key": pa.array([None, *range(1, SIZE)])}, ["table"]),
+    "a missing price": ({"price": pa.array([None, *range(1, SIZE)], pa.float64())}, ["table"]),
+    "floats with NaN": ({"price": np.where(np.arange(SIZE) % 5 == 0, np.nan, 0.2)}, ["groups"]),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_columns_are_read_as_a_table(tmp_path: Path, ways: list[str], what: str) -> None:
+    """What C does not read, or has to see twice, is read by Arrow, with the same answers."""
+    columns, expected = OTHERS[what]
+    table, path = events(4, **columns), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=200)
+    pattern = PATTERNS["relaxed"]
+    found = match(pattern, path, timestamp="at", key="key", threads=2)
+    assert ways == expected
+    assert repr(found) == repr(match(pattern, table, timestamp="at", key="key"))  # NaN is not NaN
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip", "none"])
+def test_other_compressions_are_read_too(tmp_path: Path, ways: list[str], compression: str) -> None:
+    """Arrow decompresses what is neither plain nor Snappy."""
+    table, path = events(3), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, compression=compression)
+    found = match(PATTERNS["strict"], path, timestamp="at", key="key")
+    assert ways == ["groups" if compression == "none" else "table"]
+    assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
+
+
+def test_files_without_statistics_are_read_as_a_table(tmp_path: Path, ways: list[str]) -> None:
+    """Footers that tell no extremes do not tell whether conditions may fail."""
+    table, path = events(3), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, write_statistics=False)
+    found = match(PATTERNS["strict"], path, timestamp="at", key="key")
+    assert ways == ["table"]
+    assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
+
+
+def test_damaged_pages_are_told_by_arrow(tmp_path: Path) -> None:
+    """The error names the file, as that of any file that cannot be read."""
+    path = tmp_path / "events.parquet"
+    pq.write_table(events(3), path)
+    data = bytearray(path.read_bytes())
+    column = pq.read_metadata(path).row_group(0).column(1)
+    begin = column.dictionary_page_offset
+    data[begin : begin + column.total_compressed_size] = bytes(column.total_compressed_size)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"events.parquet' cannot be read as Parquet"):
+        match(PATTERNS["strict"], path, timestamp="at", key="key")
+
+
+def test_seconds_are_warned_of_once(tmp_path: Path) -> None:
+    """Times that look like seconds are told of as those of tables are."""
+    path = tmp_path / "events.parquet"
+    pq.write_table(events(3, at=np.arange(SIZE) + 1_700_000_000), path)
+    with pytest.warns(TimeUnitWarning) as warned:
+        match(PATTERNS["strict"], path, timestamp="at", key="key")
+    assert len(warned) == 1
