@@ -22,8 +22,8 @@ from pyflinkcep.expressions.arrays import Program
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout, bit_names, taking_stages
@@ -57,6 +57,7 @@ _TIME = f"{PREFIX}time"
 _PORTION = 1 << 18
 _TIES = 1 << 12
 _MANY = 1 << 20  # events in matches
+_MOST_FIELDS = 4  # that are moved with events
 _ALL = Wanted(timeouts=True, by_windows=True)
 _NOWHERE = Placed(None, None, (), np.zeros(1, np.int64), 0)
 
@@ -117,7 +118,8 @@ class ColumnMatch:
         if drops and size >= LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
         bits = self.conditions.columns.bits(programs, size)
-        placing = Placing(self.times, self.keys, bits, needless, size, self.groups)
+        fields = self._moved
+        placing = Placing(self.times, self.keys, bits, needless, size, self.groups, fields)
         try:
             return attrs.evolve(self, placed=placing.placed(threads))
         except Unfit:
@@ -125,11 +127,21 @@ class ColumnMatch:
             return attrs.evolve(self.read(), wanted=self.wanted).in_order(threads, drops=drops)
 
     @property
-    def is_by_conditions(self) -> bool:
-        """Whether matching in C needs nothing of events but key, time and computed conditions."""
-        atoms = [atom.condition for atom in self.nfa.atoms]
-        is_computed = all(isinstance(condition, ExpressionCondition) for condition in atoms)
-        return is_computed and compiled_module() is not None and self.ties is None
+    def _moved(self) -> list[NumberColumn] | None:
+        """The fields, if they are numbers that can be moved with their events; else None."""
+        known = [field for field in self.fields if isinstance(field, NumberColumn)]
+        are_there = len(known) == len(self.fields) <= _MOST_FIELDS
+        return known if are_there and not any(own.column.null_count for own in known) else None
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether matching in C needs nothing of events but numbers, as they are in columns."""
+        atoms = (atom.condition for atom in self.nfa.atoms)
+        if not all(isinstance(one, ExpressionCondition | MatchExpression) for one in atoms):
+            return False
+        moved = self._moved
+        are_columns = moved is not None and all(field.name for field in moved)
+        return are_columns and self.ties is None and not self.matcher(None).needs_python
 
     @property
     def computed(self) -> frozenset[str]:
@@ -239,7 +251,7 @@ class ColumnMatch:
                 columns[_KEY] = integers(np.cumsum(numbers, dtype=np.int32))
             words = (integers(word[begin:end].astype(np.int64)) for word in self.placed.words)
             columns |= zip(layout.bit_columns, words, strict=True)
-            fields = (as_values(field, rows) for field in self.fields)
+            fields = self._field_values(begin, end, rows)
             columns |= zip(field_names(self.expressions), fields, strict=True)
             events = SortedEvents(pa.table(columns))
             if self._late:
@@ -247,6 +259,15 @@ class ColumnMatch:
                 events = attrs.evolve(events, late=late, order=rows)
             yield events
             begin = end
+
+    def _field_values(
+        self, begin: int, end: int, rows: Ints
+    ) -> Iterator[pa.Array | pa.ChunkedArray]:
+        """Yield the values of fields of some events in the order of matching."""
+        if self.placed.fields is None:
+            yield from (as_values(field, rows) for field in self.fields)
+        else:
+            yield from (integers(field[begin:end]) for field in self.placed.fields)
 
     def has_whole_keys(self, matcher: KernelMatcher) -> bool:
         """Whether keys fit a portion, and matching them needs only times and conditions."""

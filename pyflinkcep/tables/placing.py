@@ -19,7 +19,7 @@ from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.threads import heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.row_groups import RowGroups, Unfit
-from pyflinkcep.tables.typed_columns import ConditionBits
+from pyflinkcep.tables.typed_columns import ConditionBits, NumberColumn
 from pyflinkcep.time import MAX_WATERMARK
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _LEAST_PART = 1 << 15  # The fewest events that are worth a thread
 _AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
 _LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
-_MOST_CONDITIONS = 6 * 63  # C moves at most 8 columns: the row, the time, and words of conditions
+_MOST_COLUMNS = 6  # C moves at most 8: the row, the time, words of conditions, and fields
+_BITS = 63  # of conditions in a word
 _ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
@@ -44,6 +45,7 @@ class Placed:
     words: Sequence[Array]  # The bits of the conditions that hold, up to 63 in a word
     firsts: Ints  # Where keys begin
     size: int
+    fields: Sequence[Array] | None = None  # What else matching needs of them, if it was moved too
 
 
 @attrs.frozen(eq=False)
@@ -56,12 +58,14 @@ class Placing:
     needless: frozenset[int]  # The events that matching does not need, by their bits
     size: int
     groups: RowGroups | None = None  # Those of files, if they are read on the way
+    fields: Sequence[NumberColumn] | None = None  # What else is moved with them, if it can be
 
     def placed(self, threads: int) -> Placed:
         """Return the events in their order."""
         module, source = compiled_module(), self.keys.source
         is_in_order = source is None and self.times.are_sorted
-        has_many = self.conditions.most > _MOST_CONDITIONS
+        words = -(-self.conditions.most // _BITS)
+        has_many = words + len(self.fields or ()) > _MOST_COLUMNS
         if module is None or has_many or (is_in_order and not self.needless) or not self.size:
             return self._plainly()
         with naming_memory_errors("sorting events by key"):
@@ -204,7 +208,9 @@ class _Work:
         firsts = begins[counts > 0]
         starts = np.zeros_like(totals)
         starts[order] = begins
-        target = _Target.of(size, [word.dtype for word in parts[0].words])
+        fields = self.job.fields
+        dtypes = [np.dtype(np.float64 if own.is_float else np.int64) for own in fields or ()]
+        target = _Target.of(size, [word.dtype for word in parts[0].words], dtypes)
         scattered = []
         for part, own in zip(parts, codes, strict=True):
             begins = starts.copy() if own is None else starts[own]
@@ -221,7 +227,8 @@ class _Work:
                 if begin < end
             ]
             results(shares, self.threads)
-        return Placed(target.rows, target.times, target.words, firsts, size)
+        moved = None if fields is None else target.fields
+        return Placed(target.rows, target.times, target.words, firsts, size, moved)
 
 
 def _parts(size: int, threads: int) -> int:
@@ -257,21 +264,36 @@ class _Target:
     rows: Rows
     times: Ints
     words: Sequence[Array]
+    fields: Sequence[Array]
 
     @classmethod
-    def of(cls, size: int, words: Sequence[np.dtype[Any]]) -> _Target:
-        """Return room for events with such words."""
-        names = [f"word{number}" for number in range(len(words))]
-        fields = [("time", np.int64), ("row", np.int32), *zip(names, words, strict=True)]
-        records = np.empty(size, np.dtype(fields, align=True))
-        return cls(records, records["row"], records["time"], [records[name] for name in names])
+    def of(
+        cls, size: int, words: Sequence[np.dtype[Any]], fields: Sequence[np.dtype[Any]]
+    ) -> _Target:
+        """Return room for events with such words and fields."""
+        columns: list[tuple[str, np.dtype[Any]]] = [
+            ("row", np.dtype(np.int32)),
+            ("time", np.dtype(np.int64)),
+            *((f"word{number}", dtype) for number, dtype in enumerate(words)),
+            *((f"field{number}", dtype) for number, dtype in enumerate(fields)),
+        ]
+        columns.sort(key=lambda column: -column[1].itemsize)  # without gaps
+        records = np.empty(size, np.dtype(columns, align=True))
+        return cls(
+            records,
+            records["row"],
+            records["time"],
+            [records[f"word{number}"] for number in range(len(words))],
+            [records[f"field{number}"] for number in range(len(fields))],
+        )
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Where a record has its row, its time, and its words."""
-        fields = self.records.dtype.fields or {}
-        names = ("row", "time", *(name for name in fields if name.startswith("word")))
-        return tuple(fields[name][1] for name in names)
+        """Where a record has its row, its time, its words and its fields."""
+        places = self.records.dtype.fields or {}
+        words = (f"word{number}" for number in range(len(self.words)))
+        fields = (f"field{number}" for number in range(len(self.fields)))
+        return tuple(places[name][1] for name in ("row", "time", *words, *fields))
 
 
 @attrs.define(eq=False)
@@ -297,6 +319,7 @@ class _Part:
     kept: Sequence[int]  # How many events of each block are kept
     rows: Rows | None  # The rows of these; None if all are kept
     times: Ints | None  # Their times in their own unit; None if the table has them
+    fields: Sequence[Array]  # What else is moved of them, unless the table has it
     codes: Ints  # The codes of their keys
     words: Sequence[Array]
     # By code: the value of the key, if neither it nor the dictionary tells, and how many are kept.
@@ -330,10 +353,11 @@ class _Numbered(_Stoppable):
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
         moments: Any = None if job.groups is None else np.empty(size, np.int64)
+        moved: list[Array] = []
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
-        for at, times, keys, bits in self._events(source):
+        for at, times, keys, bits, fields in self._events(source):
             length = len(times)
             is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
             ends += [int(times[0]), int(times[-1])]
@@ -348,11 +372,15 @@ class _Numbered(_Stoppable):
                 places = chosen[:number]
                 own = [own[0][places]]
                 times = times[places]
+                fields = [field[places] for field in fields]
                 places += at
             for word, held in zip(words, own, strict=True):
                 word[count : count + number] = held
             if moments is not None:
                 moments[count : count + number] = times
+            moved = moved or [np.empty(size, field.dtype) for field in fields]
+            for room, field in zip(moved, fields, strict=True):
+                room[count : count + number] = field
             kept.append(number)
             count += number
         values, counts, order = numbering.found()
@@ -362,6 +390,7 @@ class _Numbered(_Stoppable):
             kept,
             None if needed is None else rows[:count],
             None if moments is None else moments[:count],
+            [field[:count] for field in moved],
             codes[:count],
             [word[:count] for word in words],
             None if values is None else np.frombuffer(values, np.int64),
@@ -373,13 +402,16 @@ class _Numbered(_Stoppable):
             ends[:1] + ends[-1:],
         )
 
-    def _events(self, keys: pa.ChunkedArray | None) -> Iterator[tuple[int, Ints, Array, Any]]:
-        """Yield the place of the first of some events, their times, keys and conditions."""
+    def _events(
+        self, keys: pa.ChunkedArray | None
+    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
+        """Yield the place of the first of some events, their times, keys, conditions, fields."""
+        # Of a table fields are read when they are moved.
         work, job = self.work, self.work.job
         if job.groups is None:
             for at, length in self.blocks(self.begin, self.end):
                 own = _numbers(keys, at - self.begin, length, work.range > 0)
-                yield at, job.times.some(at, length), own, job.conditions.some(at, length)
+                yield at, job.times.some(at, length), own, job.conditions.some(at, length), []
             return
         for at, table in job.groups.batches(self.begin, self.end):
             size = table.num_rows
@@ -387,7 +419,8 @@ class _Numbered(_Stoppable):
             times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
             bits = job.conditions.on(table).some(0, size)
             own = _numbers(key, 0, size, work.range > 0)
-            yield at, times.astype(np.int64, copy=False), own, bits
+            fields = [field.on(table).values(0, size).data for field in job.fields or ()]
+            yield at, times.astype(np.int64, copy=False), own, bits, fields
 
 
 def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bool) -> Array:
@@ -401,36 +434,10 @@ def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bo
 
 
 @attrs.define(eq=False)
-class _OfPart(_Stoppable):
-    """Goes through the events of a part that are kept."""
+class _Earliest(_Stoppable):
+    """Finds the earliest time of each code of a part, of all of its rows."""
 
     part: _Part
-
-    def events(self) -> Iterator[tuple[int, int, Any, Ints]]:
-        """Yield where those of a block begin and end, their rows, and the block's own times."""
-        part, count = self.part, 0
-        if part.times is not None:
-            for at, length in self.blocks(0, len(part.times)):
-                some = slice(at, at + length)
-                rows: Any = np.arange(at, at + length, dtype=np.int32) + np.int32(part.begin)
-                if part.rows is not None:
-                    rows = part.rows[some]
-                yield at, at + length, rows, part.times[some]
-            return
-        blocks = self.blocks(part.begin, part.end)
-        for (at, length), number in zip(blocks, part.kept, strict=True):
-            if part.rows is None:
-                rows = np.arange(at, at + length, dtype=np.int32)
-            else:
-                rows = part.rows[count : count + number]
-            times = self.work.job.times.some(at, length)
-            yield count, count + number, rows, times if number == length else times[rows - at]
-            count += number
-
-
-@attrs.define(eq=False)
-class _Earliest(_OfPart):
-    """Finds the earliest time of each code of a part, of all of its rows."""
 
     def run(self) -> Ints:
         """Do it."""
@@ -448,9 +455,10 @@ class _Earliest(_OfPart):
 
 
 @attrs.define(eq=False)
-class _Scattered(_OfPart):
+class _Scattered(_Stoppable):
     """Writes the events of a part to their places."""
 
+    part: _Part
     starts: Array  # Where those of each code go
     target: _Target
     is_exact: bool  # Whether times are still to be sorted by
@@ -459,12 +467,36 @@ class _Scattered(_OfPart):
         """Do it."""
         part, times_of, target = self.part, self.work.job.times, self.target
         offsets = target.offsets
-        for begin, end, rows, own in self.events():
+        for begin, rows, own, fields in self._events():
             times = times_of.exact_of(own) if self.is_exact else times_of.ms_of(own)
-            words = (word[begin:end] for word in part.words)
-            columns = tuple(map(np.ascontiguousarray, (rows, times, *words)))
-            codes = part.codes[begin:end]
+            some = slice(begin, begin + len(rows))
+            words = (word[some] for word in part.words)
+            columns = tuple(map(np.ascontiguousarray, (rows, times, *words, *fields)))
+            codes = part.codes[some]
             self.work.module.scatter(codes, self.starts, columns, target.records, offsets)
+
+    def _events(self) -> Iterator[tuple[int, Any, Ints, list[Array]]]:
+        """Yield the place of the first of some kept events, their rows, times and fields."""
+        part, job, count = self.part, self.work.job, 0
+        if part.times is not None:
+            for at, length in self.blocks(0, len(part.times)):
+                rows: Any = np.arange(at, at + length, dtype=np.int32) + np.int32(part.begin)
+                some = slice(at, at + length)
+                if part.rows is not None:
+                    rows = part.rows[some]
+                yield at, rows, part.times[some], [field[some] for field in part.fields]
+            return
+        blocks = self.blocks(part.begin, part.end)
+        for (at, length), number in zip(blocks, part.kept, strict=True):
+            columns = [field.values(at, length).data for field in job.fields or ()]
+            times = job.times.some(at, length)
+            if part.rows is None:
+                yield count, np.arange(at, at + length, dtype=np.int32), times, columns
+            else:
+                rows = part.rows[count : count + number]
+                places = rows - at
+                yield count, rows, times[places], [column[places] for column in columns]
+            count += number
 
 
 @attrs.define(eq=False)

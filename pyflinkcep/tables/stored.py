@@ -115,7 +115,7 @@ class StoredEvents:
         if groups is None:
             return None
         job = ColumnMatch.analysed(pattern, groups.extremes, timestamp, key)
-        if not job.is_by_conditions:
+        if not job.is_of_numbers:
             return None
 
         def read() -> ColumnMatch:

@@ -187,6 +187,15 @@ class NumberColumn:
     # What each is multiplied by, and what divided by.
     factor: int = 1
     divisor: int = 1
+    name: str = ""  # The column of a table that it is; empty for what was computed
+
+    def on(self, table: pa.Table) -> NumberColumn:
+        """Return the same column of other rows, whose numbers are in the same range."""
+        column = table.column(self.name)
+        kind = kind_of(column.type)
+        found = None if kind is None else numbers(column, kind)
+        assert found is not None
+        return found
 
     def values(self, begin: int, size: int) -> Values:
         """Return the values of some rows."""
@@ -367,8 +376,10 @@ class SqlColumns:
         own = None if column is None else kind_of(column.type)
         if own is not kind and (own is None or own.digits is None or own.digits != kind.digits):
             return None
-        is_plain = kind is Kind.STRING or kind.type is Type.DECIMAL
-        return column if is_plain else numbers(column, kind)
+        if kind is Kind.STRING or kind.type is Type.DECIMAL:
+            return column
+        found, (written,) = numbers(column, kind), self._trees[text].columns.values()
+        return None if found is None else attrs.evolve(found, name=self._names[written])
 
     def _is_known(self, written: str) -> bool:
         """Whether a column is always NULL, or has a type and exact values in programs."""

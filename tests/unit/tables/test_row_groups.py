@@ -69,6 +69,11 @@ PATTERNS = {
     "relaxed": A.followedBy("b").where("kind = 1 AND price < 0.5"),
     "any": A.followedByAny("b").where("kind = 1").followedBy("c").where("kind IN (2, 3)"),
     "loop": A.followedBy("b").where("price > 0.7").oneOrMore().followedBy("c").where("kind = 4"),
+    "stock": A.followedBy("b")
+    .where("price > avg(match.price)")
+    .oneOrMore()
+    .followedBy("c")
+    .where("kind > last(b.kind) - 2"),
     "not": A.notFollowedBy("b").where("kind = 1").followedBy("c").where("kind = 2"),
 }
 
