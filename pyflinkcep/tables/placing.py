@@ -155,8 +155,6 @@ class _Work:
         parts = results([_Numbered(self, *ends) for ends in pairwise(cuts)], self.threads)
         ends = [end for part in parts for end in part.ends]
         is_sorted = all(part.is_sorted for part in parts) and ends == sorted(ends)
-        if groups is not None and not is_sorted:
-            raise Unfit  # all events have to be seen twice
         codes = self._merged(parts)
         order = _by_first_event(parts, codes)
         if not is_sorted:
@@ -309,6 +307,29 @@ class _Stoppable:
             heed()
             yield at, min(_AT_ONCE, end - at)
 
+    def events(
+        self, keys: pa.ChunkedArray | None, begin: int, end: int, *, only_keys: bool = False
+    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
+        """Yield the place of the first of some events, their times, keys, conditions, fields."""
+        # Of a table fields are read when they are moved.
+        work, job = self.work, self.work.job
+        bits: Any = None
+        if job.groups is None:
+            for at, length in self.blocks(begin, end):
+                own = _numbers(keys, at - begin, length, work.range > 0)
+                bits = None if only_keys else job.conditions.some(at, length)
+                yield at, job.times.some(at, length), own, bits, []
+            return
+        for at, table in job.groups.batches(begin, end):
+            size = table.num_rows
+            time, key = (table.column(name) for name in job.groups.named)
+            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
+            own = _numbers(key, 0, size, work.range > 0)
+            bits = None if only_keys else job.conditions.on(table).some(0, size)
+            moved = () if only_keys else job.fields or ()
+            fields = [field.on(table).values(0, size).data for field in moved]
+            yield at, times.astype(np.int64, copy=False), own, bits, fields
+
 
 @attrs.frozen(eq=False)
 class _Part:
@@ -357,7 +378,7 @@ class _Numbered(_Stoppable):
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
-        for at, times, keys, bits, fields in self._events(source):
+        for at, times, keys, bits, fields in self.events(source, self.begin, self.end):
             length = len(times)
             is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
             ends += [int(times[0]), int(times[-1])]
@@ -402,26 +423,6 @@ class _Numbered(_Stoppable):
             ends[:1] + ends[-1:],
         )
 
-    def _events(
-        self, keys: pa.ChunkedArray | None
-    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
-        """Yield the place of the first of some events, their times, keys, conditions, fields."""
-        # Of a table fields are read when they are moved.
-        work, job = self.work, self.work.job
-        if job.groups is None:
-            for at, length in self.blocks(self.begin, self.end):
-                own = _numbers(keys, at - self.begin, length, work.range > 0)
-                yield at, job.times.some(at, length), own, job.conditions.some(at, length), []
-            return
-        for at, table in job.groups.batches(self.begin, self.end):
-            size = table.num_rows
-            time, key = (table.column(name) for name in job.groups.named)
-            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
-            bits = job.conditions.on(table).some(0, size)
-            own = _numbers(key, 0, size, work.range > 0)
-            fields = [field.on(table).values(0, size).data for field in job.fields or ()]
-            yield at, times.astype(np.int64, copy=False), own, bits, fields
-
 
 def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bool) -> Array:
     """Return integers in 64 bits, or 32 if their range is known: zeros of no column."""
@@ -441,17 +442,26 @@ class _Earliest(_Stoppable):
 
     def run(self) -> Ints:
         """Do it."""
-        part, work = self.part, self.work
-        numbering = work.numbering(None if part.dictionary is None else len(part.dictionary))
-        found = np.full(len(part.counts), MAX_WATERMARK)
-        for at, length in self.blocks(part.begin, part.end):
-            codes: Any = part.codes[at - part.begin :][:length]
-            if part.rows is not None:  # those of the others are not known any more
-                codes = np.empty(length, np.int32)
-                keys = _numbers(part.source, at - part.begin, length, work.range > 0)
-                numbering.add(keys, None, None, codes, None)
-            work.module.least(codes, work.job.times.ms_of(work.job.times.some(at, length)), found)
+        found = np.full(len(self.part.counts), MAX_WATERMARK)
+        for codes, times in self._moments():
+            self.work.module.least(codes, self.work.job.times.ms_of(times), found)
         return found
+
+    def _moments(self) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the codes and times of some events."""
+        part, work = self.part, self.work
+        if part.rows is None:
+            for at, length in self.blocks(part.begin, part.end):
+                some = slice(at - part.begin, at - part.begin + length)
+                own = work.job.times.some(at, length) if part.times is None else part.times[some]
+                yield part.codes[some], own
+            return
+        # The codes of those that are not kept are not known any more.
+        numbering = work.numbering(None if part.dictionary is None else len(part.dictionary))
+        for _, times, keys, *_ in self.events(part.source, part.begin, part.end, only_keys=True):
+            codes: Any = np.empty(len(times), np.int32)
+            numbering.add(keys, None, None, codes, None)
+            yield codes, times
 
 
 @attrs.define(eq=False)
