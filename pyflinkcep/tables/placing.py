@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,16 @@ class Placing:
         has_many = words + len(self.fields or ()) > _MOST_COLUMNS
         if module is None or has_many or (is_in_order and not self.needless) or not self.size:
             return self._plainly()
+        if (
+            self.groups is not None and source is None
+        ):  # or the first events of keys have to be seen
+            groups = self.groups.without(self._is_needless)
+            if not groups.groups:
+                return self._nothing()
+            return attrs.evolve(self, groups=groups)._by(module, source, threads)
+        return self._by(module, source, threads)
+
+    def _by(self, module: CompiledModule, source: pa.ChunkedArray | None, threads: int) -> Placed:
         with naming_memory_errors("sorting events by key"):
             try:
                 return _Work.of(self, module, source, threads).placed()
@@ -75,6 +85,19 @@ class Placing:
                 assert self.keys.codes is not None
                 codes = pa.chunked_array([integers(self.keys.codes)])
                 return _Work.of(self, module, codes, threads).placed()
+
+    def _is_needless(self, ends: Mapping[str, tuple[int, int]]) -> bool:
+        """Whether matching needs no event whose columns are between such ends."""
+        possible = self.conditions.possible(ends)
+        return possible is not None and possible <= self.needless
+
+    def _nothing(self) -> Placed:
+        """Return that no event is needed."""
+        words = _words(self.conditions.some(0, 0))
+        fields = [np.empty(0, own.dtype) for own in self.fields or ()]
+        none = np.empty(0, np.int64)
+        moved = None if self.fields is None else fields
+        return Placed(np.empty(0, np.int32), none, words, none, 0, moved)
 
     @property
     def needed(self) -> Flags | None:
@@ -207,7 +230,7 @@ class _Work:
         starts = np.zeros_like(totals)
         starts[order] = begins
         fields = self.job.fields
-        dtypes = [np.dtype(np.float64 if own.is_float else np.int64) for own in fields or ()]
+        dtypes = [own.dtype for own in fields or ()]
         target = _Target.of(size, [word.dtype for word in parts[0].words], dtypes)
         scattered = []
         for part, own in zip(parts, codes, strict=True):
@@ -322,7 +345,8 @@ class _Stoppable:
             return
         for at, table in job.groups.batches(begin, end):
             size = table.num_rows
-            time, key = (table.column(name) for name in job.groups.named)
+            time, key = (None if name is None else table.column(name) for name in job.groups.named)
+            assert time is not None
             times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
             own = _numbers(key, 0, size, work.range > 0)
             bits = None if only_keys else job.conditions.on(table).some(0, size)

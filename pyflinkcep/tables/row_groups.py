@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ class _Group:
     begin: int  # Its first event's place among all
     size: int
     columns: Sequence[_Column]
+    ends: Mapping[str, tuple[int, int]]  # The least and the greatest integer of columns
 
 
 @attrs.frozen(eq=False)
@@ -67,16 +68,16 @@ class RowGroups:
 
     groups: Sequence[_Group]
     extremes: pa.Table  # The least and the greatest value of each needed column
-    named: tuple[str, str]  # The columns of time and key
+    named: tuple[str, str | None]  # The columns of time and key
     size: int
 
     @classmethod
     def of(
-        cls, files: EventFiles, names: Sequence[str], timestamp: str, key: str
+        cls, files: EventFiles, names: Sequence[str], timestamp: str, key: str | None
     ) -> RowGroups | None:
         """Return events of which C can read some columns; None if footers do not tell enough."""
         schema = files.dataset.schema
-        if compiled_module() is None or not {timestamp, key} <= set(names):
+        if compiled_module() is None or not {timestamp, key or timestamp} <= set(names):
             return None
         fields = [schema.field(name) for name in names]
         if not files.is_parquet or files.rows < 1 or not all(_is_known(f.type) for f in fields):
@@ -90,27 +91,35 @@ class RowGroups:
             for number in range(metadata.num_row_groups if places else 0):
                 group = metadata.row_group(number)
                 columns = [_Column.of(metadata, number, place) for place in places]
-                for place, ends in zip(places, extremes, strict=True):
-                    ends.add(group.column(place).statistics)
+                told = [group.column(place).statistics for place in places]
+                for statistics, ends in zip(told, extremes, strict=True):
+                    ends.add(statistics)
                 known = [column for column in columns if column is not None]
                 if len(known) == len(fields):
-                    groups.append(_Group(fragment.path, begin, group.num_rows, known))
+                    whole = _integers(names, told)
+                    groups.append(_Group(fragment.path, begin, group.num_rows, known, whole))
                     begin += group.num_rows
         found = [ends.column(field.type) for ends, field in zip(extremes, fields, strict=True)]
         if None in found or begin != files.rows:
             return None
         table = pa.table(found, schema=pa.schema(fields))
-        is_keyed = pa.types.is_integer(table.column(key).type)
+        is_keyed = key is None or pa.types.is_integer(table.column(key).type)
         if not (is_keyed and _is_plain(table.column(timestamp))):
             return None
         return cls(groups, table, (timestamp, key), begin)
 
+    def without(self, is_needless: Callable[[Mapping[str, tuple[int, int]]], bool]) -> RowGroups:
+        """Return the events without row groups that are needless by the ends of their columns."""
+        return attrs.evolve(self, groups=[one for one in self.groups if not is_needless(one.ends)])
+
     def cuts(self, count: int) -> list[int]:
         """Return where to cut the events into so many parts of whole row groups, or fewer."""
-        ends = [group.begin + group.size for group in self.groups]
-        wanted = [self.size * part // count for part in range(1, count)]
-        nearest = (min((abs(end - at), end) for end in ends)[1] for at in wanted)
-        return sorted({0, *nearest, self.size})
+        before = np.cumsum([0, *(group.size for group in self.groups)])
+        wanted = [before[-1] * part // count for part in range(1, count)]
+        chosen = {int(np.abs(before - at).argmin()) for at in wanted} - {0, len(self.groups)}
+        first, last = self.groups[0], self.groups[-1]
+        inside = (self.groups[place].begin for place in sorted(chosen))
+        return [first.begin, *inside, last.begin + last.size]
 
     def batches(self, begin: int, end: int) -> Iterator[tuple[int, pa.Table]]:
         """Yield the events between two cuts, some at a time, each with the place of its first."""
@@ -191,6 +200,16 @@ def _is_plain(times: pa.ChunkedArray) -> bool:
     if not pa.types.is_integer(times.type):
         return False
     return least > MIN_WATERMARK and wrong_unit(least, most, "") is None
+
+
+def _integers(names: Sequence[str], told: Sequence[Any]) -> dict[str, tuple[int, int]]:
+    """Return the ends of columns that are told, and are integers."""
+    ends = {
+        name: (statistics.min, statistics.max)
+        for name, statistics in zip(names, told, strict=True)
+        if statistics is not None and statistics.has_min_max
+    }
+    return {name: own for name, own in ends.items() if type(own[0]) is type(own[1]) is int}
 
 
 class _Extremes:

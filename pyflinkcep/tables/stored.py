@@ -102,14 +102,14 @@ class StoredEvents:
             return None
         with suppress(OnlyByRow, CepError):  # what is wrong is said of all columns
             job = None
-            if not keeps and isinstance(timestamp, str) and isinstance(key, str):
+            if not keeps and isinstance(timestamp, str) and isinstance(key, str | None):
                 job = self._by_groups(pattern, timestamp, key)
             if job is not None:
                 return job
             return ColumnMatch.analysed(pattern, self.needed, timestamp, key)
         return None
 
-    def _by_groups(self, pattern: Pattern, timestamp: str, key: str) -> ColumnMatch | None:
+    def _by_groups(self, pattern: Pattern, timestamp: str, key: str | None) -> ColumnMatch | None:
         """Return a pattern on events that are read meanwhile; None where tables are needed."""
         groups = RowGroups.of(self.files, list(self.names), timestamp, key)
         if groups is None:
@@ -122,8 +122,10 @@ class StoredEvents:
             found = ColumnMatch.analysed(pattern, self.needed, timestamp, key)
             return attrs.evolve(found, keys=attrs.evolve(found.keys, columns=keys.columns))
 
-        columns = _Columns([key], self.whole)
-        keys = attrs.evolve(job.keys, value_of=self._key_of(key), columns=columns)
+        keys = job.keys
+        if key is not None:
+            columns = _Columns([key], self.whole)
+            keys = attrs.evolve(keys, value_of=self._key_of(key), columns=columns)
         return attrs.evolve(job, keys=keys, groups=groups, read=read)
 
     def _key_of(self, name: str) -> Callable[[int], Any]:

@@ -197,13 +197,17 @@ class NumberColumn:
         assert found is not None
         return found
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return np.dtype(np.float64 if self.is_float else np.int64)
+
     def values(self, begin: int, size: int) -> Values:
         """Return the values of some rows."""
         part = self.column.slice(begin, size)
-        dtype = np.float64 if self.is_float else np.int64
         nulls = part.is_null().to_numpy() if part.null_count else False
         known = part.fill_null(0) if part.null_count else part
-        return Values(self._scaled(plain_numbers(known).astype(dtype, copy=False)), nulls)
+        return Values(self._scaled(plain_numbers(known).astype(self.dtype, copy=False)), nulls)
 
     def taken(self, rows: Ints) -> Values:
         """Return the values of some rows in any order."""
@@ -444,6 +448,10 @@ class SqlColumns:
         found._table, found._numbers = table, {}
         return found
 
+    def column_name(self, written: str) -> str:
+        """Return the column of a name in SQL."""
+        return self._names[written]
+
     def number_column(self, name: str) -> NumberColumn:
         """Return a column that programs read."""
         found = self._of(name)
@@ -485,6 +493,17 @@ class ConditionBits:
     def on(self, table: pa.Table) -> ConditionBits:
         """Return the same conditions for other rows; see :meth:`SqlColumns.on`."""
         return attrs.evolve(self, columns=self.columns.on(table))
+
+    def possible(self, ends: Mapping[str, tuple[int, int]]) -> set[int] | None:
+        """Return the bits that rows may have whose columns are between some ends; None if any."""
+        found: set[int] | None = None if self.programs else {0}
+        for name, least, table in self.tables:
+            own = ends.get(self.columns.column_name(name))
+            if own is None or table.ndim > 1 or found is None:
+                return None
+            values = set(table[own[0] - least : own[1] - least + 1].tolist())
+            found = {bits | others for bits in found for others in values}
+        return found
 
     def some(self, first: int, size: int) -> Array | None:
         """Return the bits of some rows: a number for each, or one for each word; None for none."""

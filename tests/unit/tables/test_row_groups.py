@@ -191,3 +191,62 @@ def test_seconds_are_warned_of_once(tmp_path: Path) -> None:
     with pytest.warns(TimeUnitWarning) as warned:
         match(PATTERNS["strict"], path, timestamp="at", key="key")
     assert len(warned) == 1
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Where the columns begin that are read by row groups."""
+    found: set[int] = set()
+    pages = row_groups._pages
+
+    def seen(path: str, column: Any, *others: Any) -> Any:
+        found.add(column.begin)
+        return pages(path, column, *others)
+
+    monkeypatch.setattr(row_groups, "_pages", seen)
+    return found
+
+
+def _groups(opened: set[int], path: str) -> list[int]:
+    """Return the row groups of which a column was read."""
+    metadata = pq.read_metadata(path)
+    return [
+        number
+        for number in range(metadata.num_row_groups)
+        if any(
+            begin in opened
+            for place in range(metadata.num_columns)
+            for column in [metadata.row_group(number).column(place)]
+            for begin in (column.dictionary_page_offset, column.data_page_offset)
+        )
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_row_groups_that_no_stage_can_use_are_not_read(
+    tmp_path: Path, opened: set[int], count: int
+) -> None:
+    """Without a key, where the extremes of a column tell that matching needs none of its events."""
+    kind = np.repeat(np.arange(9, dtype=np.int32), SIZE // 9)
+    kind[::50] += 1
+    table, path = events(8, kind=kind), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=100)
+    b = A.followedBy("b").where("kind = 6")
+    for pattern, expected in (
+        (b.within(timedelta(milliseconds=800)), [0, 5, 6]),
+        (b.followedBy("c").where("kind = 8 AND price > 0.5"), None),  # prices may be any
+        (A.followedBy("b").where("kind IN (2, 9)"), [0, 1, 2, 8]),
+        (Pattern.begin("a").where("kind = 77").followedBy("b").where("kind = 78"), []),
+        (A.next("b").where("kind = 6"), []),  # needs all events, as a table
+        (A.notFollowedBy("b").where("kind = 3").followedBy("c").where("kind = 8"), [0, 2, 3, 7, 8]),
+    ):
+        opened.clear()
+        found = match(pattern, path, timestamp="at", threads=count)
+        every = list(range(9))
+        assert _groups(opened, path) == (every if expected is None else expected)
+        usual = match(pattern, table, timestamp="at")
+        assert found == usual
+        assert found.timeouts == usual.timeouts
+    opened.clear()
+    match(b, path, timestamp="at", key="key", threads=count)  # in the order of their first events
+    assert _groups(opened, path) == list(range(9))
