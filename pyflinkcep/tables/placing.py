@@ -85,6 +85,10 @@ class Placing:
                 assert self.keys.codes is not None
                 codes = pa.chunked_array([integers(self.keys.codes)])
                 return _Work.of(self, module, codes, threads).placed()
+            except ValueError as cause:  # values that are not between the ends that a footer tells
+                if self.groups is None:
+                    raise
+                raise Unfit from cause
 
     def _is_needless(self, ends: Mapping[str, tuple[int, int]]) -> bool:
         """Whether matching needs no event whose columns are between such ends."""

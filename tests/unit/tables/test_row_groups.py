@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -168,6 +169,27 @@ def test_files_without_statistics_are_read_as_a_table(tmp_path: Path, ways: list
     pq.write_table(table, path, write_statistics=False)
     found = match(PATTERNS["strict"], path, timestamp="at", key="key")
     assert ways == ["table"]
+    assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
+
+
+@pytest.mark.parametrize("name", ["key", "kind"])
+def test_footers_that_are_wrong_are_not_believed(
+    tmp_path: Path, ways: list[str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values that are not between the extremes that are told have the events read as a table."""
+    table, path = events(3), str(tmp_path / "events.parquet")
+    pq.write_table(table, path)
+    of = row_groups.RowGroups.of
+
+    def wrong(*args: Any) -> Any:
+        groups = of(*args)
+        ends, place = groups.extremes, groups.extremes.column_names.index(name)
+        ends = ends.set_column(place, name, pa.array([0, 1], pa.int32()))
+        return attrs.evolve(groups, extremes=ends)
+
+    monkeypatch.setattr(row_groups.RowGroups, "of", wrong)
+    found = match(PATTERNS["strict"], path, timestamp="at", key="key")
+    assert ways == ["groups", "table"]
     assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
 
 
