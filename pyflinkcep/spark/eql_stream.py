@@ -104,6 +104,7 @@ class EqlStream(MatchStream):
             )
         last = F.element_at(EVENTS, -1)
         order = [F.col(MATCH_TIME), *(last.getField(name) for name in job.order_names)]
+        order += job.key_places() if job.model.is_sequence else []
         first = [column.asc_nulls_last() for column in order]
         for pipe in job.model.pipes:
             wanted = first if pipe.is_head else [column.desc_nulls_first() for column in order]

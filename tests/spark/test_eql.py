@@ -219,6 +219,16 @@ class TestOutput:
         pairs = "sequence [any where id < 3] [any where true]"
         assert of(f"{pairs} | tail 2") == [[1, 2], [2, 3]]
         assert of(f"{pairs} | tail 2", "rank") == [[2, 1], [1, 3]]
+        # Several matches of one last event are in the order of its keys.
+        tagged = "sequence [a where true] by tags [b where true] by tags"
+        many = [
+            {"id": n, "t": n, "type": "a" if n < 4 else "b", "tags": list(tags)}
+            for n, tags in enumerate(("p", "q", "r", "s", "rqspq"))
+        ]
+        for pipe, expected in (("head 2", [[2, 4], [1, 4]]), ("tail 2", [[3, 4], [0, 4]])):
+            assert ids(CEP.eql(frame(spark, many), f"{tagged} | {pipe}", "t").toDF()) == expected
+            found = matchEql(f"{tagged} | {pipe}", many)
+            assert [[event and event["id"] for event in match] for match in found] == expected
 
     @pytest.mark.spark
     def test_functions(self, spark: SparkSession) -> None:

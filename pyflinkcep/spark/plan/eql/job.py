@@ -143,6 +143,22 @@ class EqlJob:
         """Return these columns' types."""
         return list(self.source.dataframe.select(*self.order_columns()).schema)
 
+    def key_places(self) -> list[Column]:
+        """Return which of the values of its last event, if these are arrays, a match has as key."""
+        model, fields = self.model, self.conditions.fields
+        last = next(step for step in reversed(model.steps) if not step.is_missing)
+        places = []
+        for key, column, type_ in zip(
+            last.keys, self.source.keys, fields.key_types(model), strict=True
+        ):
+            field = fields.find(key)
+            if field is not None and field.is_array and are_alike(field.key_type, type_):
+                values = f"array_compact(element_at({EVENTS}, -1).{sql_of(field.column)})"
+                each = _as(sql_of(field.converted(_VALUE)), field, type_)
+                own = f"transform({values}, value -> {each})"
+                places.append(F.expr(f"array_position({own}, {quoted(column.name)})"))
+        return places
+
     def run(self, consumer: Consumer) -> DataFrame:
         """Run the job on bounded events."""
         prepared = self.prepared()
