@@ -126,23 +126,26 @@ def test_averages_of_wide_decimals_and_differences_of_times(
     spark: SparkSession, dialect: str
 ) -> None:
     """
-    Both dialects average decimals of 38 digits and take differences of times in DEFINE.
+    Both dialects average decimals of up to 38 digits, to the last one that AVG has, and take
+    differences of times in DEFINE.
 
     Whole numbers are averaged as doubles, in MEASURES and DEFINE, also beside other aggregates.
     """
     mean = 2.0**53 / 3  # of 2**53, 1 and 1, which are added as doubles
     others = "" if dialect == "flink" else "AND stddev(C.n) > 1"
-    text = f"""SELECT mean, gap, whole FROM (
-          SELECT cast(d AS decimal(38, 9)) AS w, timestamp_seconds(s) AS ts, n
+    text = f"""SELECT mean, fine, gap, whole FROM (
+          SELECT cast(d AS decimal(38, 9)) AS w, timestamp_seconds(s) AS ts, n,
+            cast(if(s < 2, 1.000000BD, 1.000001BD) AS decimal(28, 6)) AS f
           FROM (VALUES (1, 99999999999999999999.9BD, 0L), (3, 1.1BD, 0L), (4, NULL, {2**53}),
             (5, NULL, 1L), (6, NULL, 1L), (7, NULL, 9L)) AS v(s, d, n))
-        MATCH_RECOGNIZE (ORDER BY ts MEASURES AVG(w) AS mean, LAST(B.ts) - A.ts AS gap,
+        MATCH_RECOGNIZE (ORDER BY ts MEASURES AVG(w) AS mean, AVG(f) AS fine, LAST(B.ts) - A.ts AS gap,
         AVG(C.n) AS whole AFTER MATCH SKIP PAST LAST ROW PATTERN (A B C{{3}} D)
         DEFINE B AS timestampdiff(SECOND, A.ts, B.ts) = 2 AND B.ts > A.ts
         AND second(A.ts) = 1 AND round(A.w) > B.w, D AS AVG(C.n) = {mean} {others}) AS m"""
     (row,) = CEP.sql(spark, text, dialect=dialect).collect()
 
-    assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2), mean)
+    fine = Decimal("1.0000008333")  # of one that is 0.000001 less than the other five
+    assert tuple(row) == (Decimal("50000000000000000000.5"), fine, timedelta(seconds=2), mean)
 
 
 def test_an_engine_that_does_not_keep_the_order_of_rows(

@@ -31,7 +31,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.numbers import Digits, averaged_sum
+from pyflinkcep.expressions.numbers import Digits
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, item, parts_of
@@ -42,6 +42,7 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.plan.analysis import first_line, is_about, is_ansi, is_case_sensitive
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
+from pyflinkcep.spark.plan.exact_decimals import quotient
 from pyflinkcep.spark.plan.portable.sql import sql_column
 
 # Stands for NULL in a key, next to the flag that it is NULL; a struct for other types.
@@ -408,11 +409,10 @@ def _in_column(leaf: Leaf, values: Values) -> str:
 
 def _quotient(total: str, count: str, type_: DataType) -> str:
     """Return an average as SQL, given the type of the total."""
-    quotient = f"({total} / nullif({count}, 0L))"  # some divide NULL by 0
+    known = f"nullif({count}, 0L)"  # some divide NULL by 0
     if not isinstance(type_, DecimalType):
-        return quotient
-    digits = averaged_sum(Digits(type_.precision, type_.scale))
-    return f"cast({quotient} as {digits.sql})"
+        return f"({total} / {known})"
+    return quotient(total, known, Digits(type_.precision, type_.scale))
 
 
 def _error_of(names: Names, name: str, expression: Expression, what: str) -> _Error:

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.parser import event_tree
 from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, VOID, SqlType, array_of
 from pyflinkcep.expressions.tree import (
@@ -31,6 +30,7 @@ from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
+from pyflinkcep.spark.plan.exact_decimals import decimal_mean, decimal_total, if_any, total_of
 from pyflinkcep.spark.plan.portable.sql import portable, setting_of
 from pyflinkcep.spark.plan.portable.values import Setting, Value, narrowed
 
@@ -150,15 +150,15 @@ class _Values:
         if self.setting is None:
             element = _element(sql_type(self._type(events.sql)))
         if function == "avg" and not element.is_decimal:
-            return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
+            return Value(f"({total_of(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
         if element.is_decimal or (self.setting is not None and not element.is_number):
             return self._of_decimals(tree, known, element)
         if not element.is_whole:
-            return Value(_if_any(known, _total(known, "double")), DOUBLE)
-        total = _total(known, "bigint")
+            return Value(if_any(known, total_of(known, "double")), DOUBLE)
+        total = total_of(known, "bigint")
         if self.setting is not None and self.setting.ansi:  # overflow is an error on Spark alone
-            total = narrowed(_total(known, "decimal(38, 0)"), "bigint")
-        return Value(_if_any(known, total), BIGINT)
+            total = narrowed(total_of(known, "decimal(38, 0)"), "bigint")
+        return Value(if_any(known, total), BIGINT)
 
     def _of_decimals(self, tree: Aggregate, known: str, element: SqlType) -> Value:
         """Return the SUM or AVG of decimals."""
@@ -167,7 +167,7 @@ class _Values:
             raise self.setting.refused(what, "it adds decimals", "cast them to double")
         digits = element.of_decimal
         assert digits is not None
-        written = _decimal_total if tree.function == "sum" else _decimal_mean
+        written = decimal_total if tree.function == "sum" else decimal_mean
         return Value(written(known, digits), element)
 
 
@@ -175,56 +175,3 @@ def _element(array: SqlType) -> SqlType:
     (found,) = array.inner
     assert found is not None
     return found
-
-
-def _if_any(known: str, total: str) -> str:
-    return f"IF(size({known}) = 0, NULL, {total})"
-
-
-def _total(known: str, type_: str) -> str:
-    return f"aggregate({known}, cast(0 AS {type_}), (s, v) -> cast(s + v AS {type_}))"
-
-
-# --- decimals, exactly, though Spark's operators round what has more than 38 digits
-
-
-_UNITS = Digits(MOST_DIGITS, 0)
-
-
-def _shifted(value: str, scale: int, places: int, digits: Digits) -> str:
-    """Return a decimal with its point some places to the right, in another type."""
-    plain = f"replace(format_number({value}, {scale}), ',', '')"
-    return f"cast(concat({plain}, 'E{places}') AS {digits.sql})"
-
-
-def _units(known: str, digits: Digits) -> str:
-    """Return the sum of decimals in units of their last digit; overflow is an error, or NULL."""
-    unit = _shifted("v", digits.scale, digits.scale, _UNITS)
-    return _total(f"transform({known}, v -> {unit})", _UNITS.sql)
-
-
-def _decimal_total(known: str, digits: Digits) -> str:
-    """Return the SUM of decimals."""
-    found = summed(digits)
-    if found.precision < MOST_DIGITS:
-        return _if_any(known, _total(known, found.sql))
-    return _if_any(known, _shifted(_units(known, digits), 0, -digits.scale, found))
-
-
-_AT_ONCE = 18  # Of so many digits, a quotient of a sum has enough to be rounded again
-
-
-def _decimal_mean(known: str, digits: Digits) -> str:
-    """Return the AVG of decimals: the quotient of whole numbers, and the remainder's own."""
-    found, count = averaged(digits), f"size({known})"
-    if digits.precision <= _AT_ONCE:
-        total = _total(known, summed(digits).sql)
-        return _if_any(known, f"cast({total} / {count} AS {found.sql})")
-    more = found.scale - digits.scale
-    part = f"cast((t % {count}) * {10**more}BD / {count} AS decimal(20,0))"
-    # Six digits after the point, which a quotient of long decimals has.
-    whole = _shifted(f"t - t % {count}", 0, -6, Digits(MOST_DIGITS, 6))
-    whole = _shifted(f"{whole} / {count}", 6, 6 + more, _UNITS)
-    mean = _shifted(f"cast({whole} + {part} AS {_UNITS.sql})", 0, -found.scale, found)
-    units = _units(known, digits)
-    return _if_any(known, f"element_at(transform(array({units}), t -> {mean}), 1)")
