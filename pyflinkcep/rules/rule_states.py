@@ -23,6 +23,7 @@ VERSION = 1
 # references are in it; 16 bits each for the counts of numbers and references; three references.
 _LONG, _INLINE = 1 << 6, 1 << 7
 _MOST = (1 << 16) - 1
+_SEVERAL = 16  # Entries of so many places are read at once
 _FEW = 3  # How many references fit into the head, if all are bytes
 _HEAD = 3  # Where what follows a head begins
 
@@ -49,27 +50,11 @@ class RuleStates:
         known = np.flatnonzero(items.positions >= 0)
         positions = items.positions[known]
         ends = np.cumsum(page.lengths)[positions]
-        at = ends - page.lengths[positions]
         numbers = np.ascontiguousarray(page.numbers, "<i8")
-        found: list[tuple[Ints, ...]] = []
-        # The next entries of all places at once; most have few.
-        while len(at):
-            if (at + _HEAD > ends).any():
-                raise damaged_state("an entry of a rule ends early")
-            found.append((known, *_read(numbers, at), at))
-            head, length, count = found[-1][3:6]
-            is_long, is_inline = head & _LONG != 0, head & _INLINE != 0
-            words = np.where(is_inline, 0, (count + 1) // 2)
-            at = at + _HEAD + 2 * is_long + length + words
-            if (at > ends).any():
-                raise damaged_state("an entry of a rule is longer than its place")
-            goes_on = at < ends
-            known, at, ends = known[goes_on], at[goes_on], ends[goes_on]
-        columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] if found else []
-        if not columns:
+        owner, at = _entries(numbers, known, ends - page.lengths[positions], ends)
+        if not len(at):
             return cls.empty()
-        order = np.argsort(columns[0], kind="stable")
-        owner, codes, keys, head, length, count, at = (column[order] for column in columns)
+        codes, keys, head, length, count = _read(numbers, at)
         begins = at + _HEAD + 2 * (head & _LONG != 0)
         refs = _references(numbers, head, begins + length, count)
         held = np.cumsum(page.counts) - page.counts
@@ -166,6 +151,55 @@ class RuleStates:
 
 Kept = tuple[RuleStates, Ints]
 """States, and for each when time alone has an effect."""
+
+
+def _entries(numbers: Ints, places: Ints, at: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return the place of each entry and where it begins, given where those of places do."""
+    owners, begins = [places[:0]], [at[:0]]
+    # The next entries of all places at once; most have few.
+    while len(at) > _SEVERAL:
+        owners.append(places)
+        begins.append(at)
+        at = at + _size(numbers, at, ends)
+        goes_on = at < ends
+        places, at, ends = places[goes_on], at[goes_on], ends[goes_on]
+    for place, begin, end in zip(places.tolist(), at.tolist(), ends.tolist(), strict=True):
+        own = _entries_of(numbers[begin:end])
+        owners.append(np.full(len(own), place))
+        begins.append(np.asarray(own, np.int64) + begin)
+    found, every = np.concatenate(owners), np.concatenate(begins)
+    order = np.lexsort([every, found])
+    return found[order], every[order]
+
+
+def _size(numbers: Ints, at: Ints, ends: Ints) -> Ints:
+    """Return the numbers of entries, which are not beyond some ends."""
+    if (at + _HEAD > ends).any():
+        raise damaged_state("an entry of a rule ends early")
+    _, _, head, length, count = _read(numbers, at)
+    words = np.where(head & _INLINE != 0, 0, (count + 1) // 2)
+    size: Ints = _HEAD + 2 * (head & _LONG != 0) + length + words
+    if (at + size > ends).any():
+        raise damaged_state("an entry of a rule is longer than its place")
+    return size
+
+
+def _entries_of(numbers: Ints) -> list[int]:
+    """Return where the entries of a place begin, which may be many."""
+    found, at, listed = list[int](), 0, numbers.tolist()
+    end = len(listed)
+    while at < end:
+        found.append(at)
+        head = listed[at + 2] if at + _HEAD <= end else 0
+        count = head >> 24 & _MOST
+        is_wrong = head & _INLINE and count > _FEW
+        if head & (_LONG | _LONG - 1) != VERSION or is_wrong:  # long, or refused
+            at += int(_size(numbers, np.asarray([at]), np.asarray([end]))[0])
+            continue
+        at += _HEAD + (head >> 8 & _MOST) + (0 if head & _INLINE else (count + 1) // 2)
+    if at > end:
+        raise damaged_state("an entry of a rule is longer than its place")
+    return found
 
 
 def _read(numbers: Ints, at: Ints) -> tuple[Ints, ...]:

@@ -189,12 +189,14 @@ def test_other_rules_are_refused() -> None:
             RuleBucket(changed, SCHEMA, storage=bucket.storage).batch([_event(3, "b")])
 
 
-def _written(counts: list[int], lengths: list[int], far: int = 0) -> tuple[RuleStates, Page]:
-    """Return states with so many references and numbers, two in a place, and their page."""
+def _written(
+    counts: list[int], lengths: list[int], far: int = 0, in_place: int = 2
+) -> tuple[RuleStates, Page]:
+    """Return states with so many references and numbers, some in each place, and their page."""
     size = len(counts)
     handles = [far + at % 7 for count in counts for at in range(count)]
     states = RuleStates(
-        np.arange(size) // 2,
+        np.arange(size) // in_place,
         np.arange(size) + 2**62,
         -np.arange(size),
         np.asarray(lengths),
@@ -210,20 +212,22 @@ def _written(counts: list[int], lengths: list[int], far: int = 0) -> tuple[RuleS
     return states, Page(keys, *columns, events)
 
 
+@pytest.mark.parametrize("in_place", [1, 2, 40])
 @pytest.mark.parametrize(
     ("counts", "lengths"),
     [
         ([1, 2, 3, 0], [1, 1, 0, 5]),
         ([4, 5, 0, 900], [1, 0, 2, 3]),
         ([70_000, 1, 2, 1], [1, 70_000, 2, 66_000]),
+        ([1, 2, 70_000, 5, 0, 0] * 10, [1, 0, 2, 3, 70_000, 4] * 10),
     ],
 )
-def test_states_are_read_as_written(counts: list[int], lengths: list[int]) -> None:
+def test_states_are_read_as_written(counts: list[int], lengths: list[int], in_place: int) -> None:
     """States with few or many numbers and references come back, with the events they mean."""
-    states, page = _written(counts, lengths, 5)
+    states, page = _written(counts, lengths, 5, in_place)
     read = RuleStates.of(_items(len(page)), page, 0)
 
-    assert page.deadlines.tolist() == [0, 2]
+    assert page.deadlines.tolist() == [*range(0, len(counts), in_place)]
     events: Ints = page.events.column("e").to_numpy()
     for name in ("items", "codes", "keys", "lengths", "counts", "numbers"):
         assert getattr(read, name).tolist() == getattr(states, name).tolist(), name
