@@ -34,6 +34,9 @@ _VERSION = 1
 _PENDING, _PLACE = 1 << 8, 9
 _HEAD = 2
 
+_MANY = 4
+"""Groups of events are looked at first if there are so many states for each."""
+
 
 @attrs.frozen(eq=False)
 class RunningCorrelation:
@@ -57,20 +60,28 @@ class RunningCorrelation:
         deadlines = states.numbers[np.cumsum(states.lengths) - states.lengths]
         is_due = (deadlines <= run.watermark) & (deadlines != NO_DEADLINE)
         items = np.unique(np.concatenate([owners, states.items[is_due]]))
-        is_read = np.isin(states.items, items)  # some of them only if an event comes
-        stored = _Stored.of(states.only(is_read), is_due[is_read], [*self.sigma.links])
         wants = run.rules.rules[number].rule.wants
         satisfied = satisfied_rules(
             self.sigma, wants, rows, lambda n: run.holding(number, n), run.shared
         )
-        reading = _Events(self.sigma, run, np.union1d(rows, stored.handles)).reading
+        is_read = np.isin(states.items, items)  # some of them only if an event comes
+        events = _Events(self.sigma, run, rows)
+        reading = events.reading
+        if len(self.sigma.links) == 1 and np.count_nonzero(is_read) > _MANY * len(rows):
+            pairs = ((rule, row) for row, own in zip(rows.tolist(), satisfied, strict=True)
+                     for rule in own)  # fmt: skip
+            groups = {reading.group_of("", rule, row) for rule, row in pairs} - {None}
+            is_read &= is_due | np.isin(states.keys, np.array([*groups], np.int64))
+        read = states.only(is_read)
+        events.held = read.handles
+        stored = _Stored.of(read, is_due[is_read], [*self.sigma.links])
         results, made = Results(["events"], wants_timeouts=False), _Made(self.sigma, self.code)
         at = np.r_[np.searchsorted(owners, items), len(rows)]
         for place, item in enumerate(items.tolist()):
             chain = Chain(self.sigma.links, reading, stored.of_item.get(item, {}))
             own = range(int(at[place]), int(at[place + 1]))
-            events = [(int(rows[n]), satisfied[n]) for n in own]
-            for match in chain.run(events, run.watermark, stored.due.get(item, ())):
+            new = [(int(rows[n]), satisfied[n]) for n in own]
+            for match in chain.run(new, run.watermark, stored.due.get(item, ())):
                 results.match(None, reading.time_of(match[-1]), {"events": list(match)})
             made.add(item, chain, run.watermark)
         rests = ~is_read
@@ -85,7 +96,6 @@ class _Stored:
 
     of_item: Mapping[int, dict[tuple[str, Hashable], Stored]]
     due: Mapping[int, list[tuple[str, Hashable]]]  # Those whose time has come
-    handles: Ints
     _names: Sequence[tuple[int, tuple[str, Hashable]]]  # The item of each state, and its place
 
     @classmethod
@@ -116,20 +126,21 @@ class _Stored:
             if has_time:
                 due.setdefault(item, []).append(at)
             number, handle = number + length, handle + count
-        return cls(found, due, states.handles, names)
+        return cls(found, due, names)
 
     def are_left(self) -> list[bool]:
         """Return which states were not read."""
         return [at in self.of_item[item] for item, at in self._names]
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.define(eq=False, slots=False)
 class _Events:
     """The events of a run as correlations read them."""
 
     sigma: SigmaCorrelation
     run: PageEvents
-    rows: Ints  # Those that may be asked for
+    due: Ints  # Those that may be asked for: the new ones
+    held: Ints = attrs.field(factory=lambda: np.zeros(0, np.int64))  # And those of states
 
     @property
     def reading(self) -> Reading:
@@ -149,14 +160,13 @@ class _Events:
             return known
 
         return Reading(
-            self._times.__getitem__,
+            self._time,
             group_of,
             lambda name, row: fields[name].value(self._record(row)),
         )
 
-    @cached_property
-    def _times(self) -> dict[int, int]:
-        return dict(zip(self.rows.tolist(), self.run.shared.ms[self.rows].tolist(), strict=True))
+    def _time(self, row: int) -> int:
+        return int(self.run.shared.ms[row])
 
     def _record(self, row: int) -> Record:
         # Of held events correlations read values, if they read any.
@@ -164,11 +174,11 @@ class _Events:
 
     @cached_property
     def _held(self) -> dict[int, Record]:
-        return self._records(self.rows[self.rows < self.run.held])
+        return self._records(np.unique(self.held))
 
     @cached_property
     def _due(self) -> dict[int, Record]:
-        return self._records(self.rows[self.rows >= self.run.held])
+        return self._records(self.due)
 
     def _records(self, rows: Ints) -> dict[int, Record]:
         return dict(zip(rows.tolist(), records(self.run.shared.table, rows), strict=True))
