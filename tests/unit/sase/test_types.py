@@ -249,31 +249,43 @@ def test_calculations_agree(digits: tuple[int, int]) -> None:
 @pytest.mark.parametrize("digits", TYPES, ids=str)
 def test_aggregates_are_exact(digits: tuple[int, int]) -> None:
     """Sums, averages and extremes of loops, in conditions and in what is returned."""
-    for values in groups(*digits):
+    expected: list[dict[str, Any]] = []
+    of_size: dict[int, list[dict[str, Any]]] = {}
+    for k, values in enumerate(groups(*digits)):
         known = [value for value in values if value is not None]
         facts = {
             "sum": total(values), "avg": mean(values, digits[1]), "min": min(known, default=None),
             "max": max(known, default=None),
         }  # fmt: skip
-        given = [None, *values, None]
-        columns: dict[str, Any] = {
-            "type": ["A", *("B" for _ in values), "C"],
-            "p": pa.array(given, pa.decimal128(*digits)),
+        expected.append({"a_k": k, **facts})
+        loop = [{"type": "B", "k": k, "p": value} for value in values]
+        own = [{"type": "A", "k": k}, *loop, {"type": "C", "k": k, **facts}]
+        of_size.setdefault(len(values), []).extend(own)
+    functions = ("sum", "avg", "min", "max")
+    schema = pa.schema(
+        {
+            "type": pa.string(),
+            "k": pa.int64(),
+            "p": pa.decimal128(*digits),
+            **{f: pa.decimal128(38, min(digits[1] + 4 * (f == "avg"), 38)) for f in functions},
         }
-        for function, wanted in facts.items():
-            own = pa.decimal128(38, min(digits[1] + 4 * (function == "avg"), 38))
-            columns[function] = pa.array([*(None for _ in given[1:]), wanted], own)
-        test = " AND ".join(
-            f"({f}(b[].p) = c.{f} OR ({f}(b[].p) IS NULL AND c.{f} IS NULL))" for f in facts
-        )
-        shown = ", ".join(f"{f}(b[].p) AS {f}" for f in facts)
-        table = pa.table(columns)
+    )
+    test = " AND ".join(
+        f"({f}(b[].p) = c.{f} OR ({f}(b[].p) IS NULL AND c.{f} IS NULL))" for f in functions
+    )
+    shown = ", ".join(f"{f}(b[].p) AS {f}" for f in functions)
+    found = []
+    for size, events in of_size.items():
+        keys = sorted({event["k"] for event in events})
+        table = pa.Table.from_pylist(events, schema)
         for source in (table, table.to_pylist()):
             loops = f"PATTERN SEQ(A a, B+ b[], C c) WHERE strict_contiguity AND {test}"
-            rows = matchSase(f"{loops} RETURN {shown}", source, evaluation="nfa")
-            assert [dict(row) for row in rows] == [facts]
-            lists = f"PATTERN A a; B^{len(values)} b; C c WHERE {test}"
-            assert len(matchSase(lists, source)) == 1, values
+            rows = matchSase(f"{loops} RETURN a.k, {shown}", source, evaluation="nfa")
+            assert [dict(row) for row in rows] == [expected[k] for k in keys]
+            lists = f"PATTERN A a; B^{size} b; C c WHERE [k] AND {test}"
+            assert [match["a"][0]["k"] for match in matchSase(lists, source)] == keys
+        found += keys
+    assert sorted(found) == list(range(len(expected)))
 
 
 def test_decimals_beside_doubles_in_one_attribute_are_refused() -> None:
