@@ -237,15 +237,16 @@ def test_wide_pictures_scroll() -> None:
     events = [{"n": n % 2, "t": start + timedelta(hours=n)} for n in range(60)]
     wide, narrow = (trace(pattern, own, "t").diagram() for own in (events, events[:4]))
 
-    assert size(wide.svg)[0] > 3000
-    assert "max-width:none" in wide.svg
+    svg, width = wide.svg, size(wide.svg)[0]
+    assert width > 3000
+    assert "max-width:none" in svg
     assert "max-width:100%" in narrow.svg
     assert wide._repr_html_().startswith('<div style="overflow-x:auto"><svg')
-    assert texts(wide.svg).count("#29") == 2  # beside its beginning, too
-    assert [day for day in texts(wide.svg) if day.startswith("2026")] == [
+    assert texts(svg).count("#29") == 2  # beside its beginning, too
+    assert [day for day in texts(svg) if day.startswith("2026")] == [
         "2026-05-01", "2026-05-02", "2026-05-03", "2026-05-04"
     ]  # fmt: skip
-    assert [p for p in points(wide.svg) if not 0 <= p[0] <= size(wide.svg)[0]] == []
+    assert [p for p in points(svg) if not 0 <= p[0] <= width] == []
 
 
 @pytest.mark.parametrize("events", [[], ["x1"]])
