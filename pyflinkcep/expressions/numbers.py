@@ -36,6 +36,19 @@ def wrapped(number: int) -> int:
     return (number - LEAST) % (1 << 64) + LEAST
 
 
+def double_text(value: float) -> str:
+    """Return a double as Java writes it, with a digit after the point: 0.5, 1.0E10, 4.9E-324."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(float(value))
+    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
+    if "." not in digits:  # two digits may be nearer than one
+        two = f"{value:.1e}"
+        digits, exponent = two.split("e") if float(two) == value else (f"{digits}.0", exponent)
+    return f"{digits}E{int(exponent)}"
+
+
 _US = 1_000_000
 UNITS_US = {
     "MICROSECOND": 1,

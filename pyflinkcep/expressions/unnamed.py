@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from decimal import Decimal
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
 
 import attrs
+
+from pyflinkcep.expressions.numbers import double_text
 
 
 @attrs.frozen(eq=False)
@@ -64,19 +64,9 @@ def _ipv6_digits_sql(address: str) -> str:
     return f"CASE WHEN {is_address} THEN {found} WHEN {address} IS NOT NULL THEN '' END"
 
 
-def _fraction_text(value: float) -> str:
-    """Return a fraction as Java writes it: 0.5, 1.0E10."""
-    if not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(float(value))
-    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
-    return f"{digits if '.' in digits else f'{digits}.0'}E{int(exponent)}"
-
-
 UNNAMED = {
     "ipv6 digits": Unnamed(_ipv6_digits, "string", _ipv6_digits_sql),
-    "text of fraction": Unnamed(_fraction_text, "string", lambda x: f"cast({x} AS string)"),
+    "text of fraction": Unnamed(double_text, "string", lambda x: f"cast({x} AS string)"),
     "value of digits": Unnamed(
         lambda digits, base: float(int(digits, base)),
         "double",

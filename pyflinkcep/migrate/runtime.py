@@ -182,7 +182,7 @@ def text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _float_text(value)
+        return numbers.double_text(value)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{text(k)}={text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, datetime):
@@ -208,20 +208,6 @@ def time_text(value: Any, kind: str) -> str:
     if kind == "Instant":
         return seconds + "Z"
     return seconds if value.second or value.microsecond else seconds[:-3]
-
-
-def _float_text(value: float) -> str:
-    if math.isnan(value) or math.isinf(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    if 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
-    if "." not in digits:  # never one digit alone
-        two = f"{value:.1e}" if float(f"{value:.1e}") == value else f"{digits}.0e{exponent}"
-        digits, exponent = two.split("e")
-    return f"{digits}E{int(exponent)}"
 
 
 def _units(value: str) -> bytes:

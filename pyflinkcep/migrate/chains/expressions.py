@@ -728,7 +728,7 @@ class Expressions:
             if written:
                 types = [JavaType(type_of(value)) for value in arguments]
                 found = chosen(written, types, self.project)
-                return None if found is None else (found, found.owner or owner)
+                return None if found is None else (found, found.owner)
             owner = owner.outer
         return None
 

@@ -35,8 +35,7 @@ from pyflinkcep.migrate.check.flink import (
     Written,
     run_on_flink,
 )
-from pyflinkcep.migrate.java.project import Project, columns_of
-from pyflinkcep.migrate.java.source import comma_parts
+from pyflinkcep.migrate.java.project import Project, columns_of, struct_fields
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
@@ -246,8 +245,7 @@ def _typed(value: Any, type_: str) -> Any:
     if type_ in ("double", "float") and isinstance(value, int):
         return float(value)
     if type_.startswith("struct<") and isinstance(value, Mapping):
-        inner = [part.split(":", 1) for part in comma_parts(type_[7:-1])]
-        types = {name.strip(): kind.strip() for name, kind in inner}
+        types = struct_fields(type_)
         return Record((k, _typed(v, types.get(k, ""))) for k, v in value.items())
     if type_.startswith("array<") and isinstance(value, list):
         return [_typed(v, type_[6:-1]) for v in value]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -16,7 +15,6 @@ from pyflinkcep.migrate.java.declarations import (
     JavaClass,
     JavaType,
     Method,
-    method_of,
     read_type,
 )
 from pyflinkcep.migrate.java.project import Project, filled
@@ -36,7 +34,7 @@ from pyflinkcep.migrate.java.source import (
 from pyflinkcep.migrate.meaning.calls import initial, opened, set_fields, zero
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, Scope, parameters_of
-from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Expression, Untranslatable
 
 _FUNCTIONS = ("method_declaration", "constructor_declaration", "lambda_expression")
 
@@ -56,40 +54,12 @@ def fields_of_object(
             fields.setdefault(name, zero(field.type))
     for owner in project.lineage(of):
         for method in owner.methods.get("open", []):
-            opened(reader.at(owner.source, owner), method, fields)
+            opened(reader, method, fields)
     methods = [m for one in project.lineage(of) for same in one.methods.values() for m in same]
     constructors = {one.name for one in project.lineage(of)}
     for name in changing([m for m in methods if m.name not in constructors], called, project):
         fields.pop(name, None)
     return fields
-
-
-def fields_of_body(
-    reader: Reader, body: Node, methods: Mapping[tuple[str, int], Method], called: Sequence[str]
-) -> tuple[dict[str, Expression], set[str]]:
-    """Return the known fields of an anonymous class, and the names of all of them."""
-    fields: dict[str, Expression] = {}
-    names: set[str] = set()
-    for part in (one for one in children(body) if one.type == "field_declaration"):
-        type_ = read_type(part.child_by_field_name("type"))
-        for declarator in part.children_by_field_name("declarator"):
-            value = declarator.child_by_field_name("value")
-            name = text_of(declarator.child_by_field_name("name"))
-            names.add(name)
-            if value is None:
-                fields[name] = zero(type_)
-                continue
-            reader.scope.fields = fields
-            with suppress(Untranslatable):
-                held = reader.assigned(reader.argument(value), type_)
-                if not (isinstance(held, Call) and not held.operands):
-                    fields[name] = held
-    for method in methods.values():
-        if method.name == "open":
-            opened(reader, method, fields)
-    for name in changing(methods.values(), called, reader.scope.project):
-        fields.pop(name, None)
-    return fields, names
 
 
 def changing(methods: Iterable[Method], called: Sequence[str], project: Project) -> set[str]:
@@ -236,52 +206,35 @@ class _Finder:
     # --- classes
 
     def _created(self, node: Node, at: Scope) -> Function:
+        """Return the method of a new object of a class, declared or anonymous."""
         type_ = read_type(node.child_by_field_name("type"))
         body = next((part for part in children(node) if part.type == "class_body"), None)
-        of = self._class(type_.name, at)
-        declared: dict[tuple[str, int], Method] = {}
-        fields: dict[str, Expression] = {}
-        if body is not None:
-            own = [part for part in children(body) if part.type == "method_declaration"]
-            declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
-            fields, names = fields_of_body(self._reader(at), body, declared, self.methods)
-            if of is not None:
-                given = children(node.child_by_field_name("arguments"))
-                above = fields_of_object(self._reader(at), of, given, node, self.methods)
-                fields, names = {**above, **fields}, names | set(self.project.all_fields(of))
-            found = next((m for m in declared.values() if m.name in self.methods), None)
-            if found is not None:
-                around = locals_around(node) - names
-                scope = attrs.evolve(at, fields=fields, methods=declared, dynamic=of, around=around)
-                return attrs.evolve(self._method(found, scope, type_), hidden=frozenset(names))
-        if of is None:
-            raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
-        made = self._of_class(of, node, at, type_)
-        if body is None:
-            return made
-        scope = attrs.evolve(made.scope, fields=fields, methods=declared)
-        return attrs.evolve(made, scope=scope)
-
-    def _of_class(self, of: JavaClass, node: Node, at: Scope, type_: JavaType) -> Function:
-        """Return the method of a new object of a class of the project."""
-        lineage = list(self.project.lineage(of))
+        above = self._class(type_.name, at)
+        of = above if body is None else JavaClass("", "class", at.source, body, at.within)
+        lineage = [] if of is None else list(self.project.lineage(of))
         named = (m for one in lineage for name in self.methods for m in one.methods.get(name, []))
         method = next((one for one in named if one.body is not None), None)
-        if method is None:
-            raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
+        if of is None or method is None:
+            what = f"the class {type_} is not in the sources"
+            what = what if above is None else f"{above.name} has no {self.methods[0]}()"
+            raise Untranslatable(what, line_of(node))
         given = children(node.child_by_field_name("arguments"))
         fields = fields_of_object(self._reader(at), of, given, node, self.methods)
         parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
-        scope = self._at(method.owner or of, fields=fields, dynamic=of)
+        scope = self._at(method.owner, fields=fields, dynamic=of)
         found = self._method(method, scope, parents[0] if parents else type_)
+        names, around = {name for one in lineage for name in one.fields}, locals_around(node)
+        if above is None or method.owner.is_anonymous:
+            scope.around = around - names
+            return attrs.evolve(found, hidden=frozenset(names))
         made = attrs.evolve(
             found,
-            class_name=of.name,
-            doc=found.doc or first_sentence(of.node),
-            hidden=frozenset({*self.project.all_fields(of), *locals_around(node)}),
-            variables=of.variables,
+            class_name=above.name,
+            doc=found.doc or first_sentence(above.node),
+            hidden=frozenset(names | around),
+            variables=above.variables,
         )
-        return made.of_types(dict(zip(of.variables, type_.args, strict=False)))
+        return made.of_types(dict(zip(above.variables, type_.args, strict=False)))
 
     def _method(self, method: Method, scope: Scope, type_: JavaType) -> Function:
         """Return a method as a function, of an object of a type."""

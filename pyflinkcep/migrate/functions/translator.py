@@ -6,13 +6,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.functions.finding import Function, first_sentence, function_of, reader_of
 from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, UNKNOWN, JavaType, written_type
-from pyflinkcep.migrate.java.project import Project, column_names, quoted, schema_of, spark_type
+from pyflinkcep.migrate.java.project import (
+    Project,
+    column_names,
+    quoted,
+    schema_of,
+    spark_type,
+    struct_fields,
+)
 from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import constant
@@ -27,7 +35,7 @@ from pyflinkcep.migrate.meaning.statements import (
     helper_lines,
     read_block,
 )
-from pyflinkcep.migrate.meaning.translated import Note, Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import Note, Translated
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Choice,
@@ -191,15 +199,15 @@ class Translator:
         except Exception as error:
             return self._stub("value", "value", error)
 
-    def function(self, kind: str, name: str | None = None) -> TranslatedFunction:
+    def function(self, kind: str, name: str | None = None) -> Translated:
         """Translate a function of matches or events, or of two events to compare."""
         try:
             if kind == "process":
                 return self._process(name)
             return self._function(kind, name or snake_case(kind))
         except Exception as error:
-            made = attrs.asdict(self._stub(kind, name or kind, error), recurse=False)
-            return TranslatedFunction(**made, output_type=self._declared(kind))
+            made = self._stub(kind, name or kind, error)
+            return attrs.evolve(made, output_type=self._declared(kind))
 
     def _stub(self, kind: str, name: str, error: Exception) -> Translated:
         """Return a function that raises, with the Java, also that of a class or method it names."""
@@ -339,7 +347,7 @@ class Translator:
 
     # --- functions
 
-    def _function(self, kind: str, name: str) -> TranslatedFunction:
+    def _function(self, kind: str, name: str) -> Translated:
         """Translate a function that is one function in Python too."""
         function = self._find(kind)
         body = self._body(function, kind)
@@ -350,8 +358,8 @@ class Translator:
         if reader.class_of(reader.event_type) is None:
             self._columns.update(columns_read(values, self.project, reader.event_type))
 
-    def _made(self, name: str, text: str, body: _Body, *, stub: bool = False) -> TranslatedFunction:
-        return TranslatedFunction(
+    def _made(self, name: str, text: str, body: _Body, *, stub: bool = False) -> Translated:
+        return Translated(
             name=name,
             python=text,
             imports=frozenset(self._findings.imports),
@@ -405,7 +413,8 @@ class Translator:
             before.append("match = {name: events[-1] for name, events in match.items()}")
             what = "a match has one event of each stage, as before Flink 1.3: here the last one"
             self._findings.note(self.source.file, line_of(function.body), what)
-        write, ddl = self._row_writer(python, result), None
+        write: Callable[[Expression], str] = partial(self._row, python, result)
+        ddl = None
         if result.name in JSON_OBJECTS:
             ddl = json_columns(statements, self.project, self.source)
             write = python.write
@@ -413,36 +422,31 @@ class Translator:
                 write = lambda value: f"({python.filled('json_text(a)', value)},)"  # noqa: E731
             ddl = ddl or "value string"
         given = {"bool": "bool", "int": "int"}.get(_KINDS[kind].returns, "row")
-        lines = Statements(python, given, write, self._output_writer(python)).block(statements)
+        output = partial(self._output, python)
+        lines = Statements(python, given, write, output).block(statements)
         lines = [*helper_lines(reader), *before, *lines]
         checked_names(lines, ("self", *_KINDS[kind].parameters), self._findings)
         self._findings.imports.add(_ANY)
         return _Body(lines, result, ddl=ddl)
 
-    def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
-        def write(value: Expression) -> str:
-            row, kind = row_of(python, value, result, self.project, self.source)
-            self._rows.append(("", kind))
-            return row
+    def _row(self, python: Python, type_: JavaType, value: Expression, tag: str = "") -> str:
+        """Return a row of an output, and remember what it is."""
+        row, kind = row_of(python, value, type_, self.project, self.source)
+        self._rows.append((tag, kind))
+        return row
 
-        return write
-
-    def _output_writer(self, python: Python) -> Callable[[Call], str]:
-        def write(call: Call) -> str:
-            tag, value = call.operands
-            if not isinstance(tag, Const) or tag.type.name != "OutputTag":
-                raise Untranslatable("the output tag is not known here")
-            type_ = tag.type.args[0] if tag.type.args else value.type
-            self._findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
-            row, kind = row_of(python, value, type_, self.project, self.source)
-            self._rows.append((str(tag.value), kind))
-            return f"ctx.output({python.write(tag)}, {row})"
-
-        return write
+    def _output(self, python: Python, call: Call) -> str:
+        tag, value = call.operands
+        if not isinstance(tag, Const) or tag.type.name != "OutputTag":
+            raise Untranslatable("the output tag is not known here")
+        type_ = tag.type.args[0] if tag.type.args else value.type
+        self._findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
+        row = self._row(python, type_, value, str(tag.value))
+        return f"ctx.output({python.write(tag)}, {row})"
 
     # --- process functions
 
-    def _process(self, name: str | None) -> TranslatedFunction:
+    def _process(self, name: str | None) -> Translated:
         """Translate a process function to a class."""
         function = self._find("process")
         name = name or function.class_name or "Results"
@@ -573,23 +577,11 @@ def joined_columns(columns: Columns, more: Iterable[tuple[str, str]]) -> Columns
 def _joined(before: str, type_: str) -> str:
     """Return the type of a column that is read as values of two types."""
     if before.startswith("struct<") and type_.startswith("struct<"):
-        inner = joined_columns(dict(_fields(before)), _fields(type_))
+        inner = joined_columns(struct_fields(before), struct_fields(type_).items())
         return f"struct<{','.join(f'{n}:{t}' for n, t in inner.items())}>"
     if before.startswith("array<") and type_.startswith("array<"):
         return f"array<{_joined(before[6:-1], type_[6:-1])}>"
     return type_ if before == "string" or type_.startswith(("struct<", "array<")) else before
-
-
-def _fields(struct: str) -> list[tuple[str, str]]:
-    inner, depth, start = struct[7:-1], 0, 0
-    found = []
-    for at, char in enumerate(inner + ","):
-        depth += {"<": 1, ">": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            name, _, type_ = inner[start:at].partition(":")
-            found.append((name, type_))
-            start = at + 1
-    return found
 
 
 JSON_OBJECTS = ("JSONObject", "ObjectNode", "JsonObject")

@@ -136,8 +136,7 @@ class Method:
     modifiers: frozenset[str]
     body: Node | None
     node: Node
-    # The class that declares it; None for that of an anonymous class.
-    owner: JavaClass | None = attrs.field(default=None, repr=False)
+    owner: JavaClass = attrs.field(repr=False)  # The class that declares it
 
     @property
     def spreads(self) -> bool:
@@ -160,6 +159,11 @@ class JavaClass:
     node: Node
     outer: JavaClass | None = None
     inner: list[JavaClass] = attrs.field(factory=list)  # The classes declared inside
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether it is the body of a new object, which extends or implements what it is of."""
+        return bool(self.node.type == "class_body")
 
     @property
     def full_name(self) -> str:
@@ -205,6 +209,8 @@ class JavaClass:
     @property
     def superclass(self) -> JavaType | None:
         """The type it extends."""
+        if self.is_anonymous:
+            return read_type(self.node.parent.child_by_field_name("type"))
         node = self.node.child_by_field_name("superclass")
         return read_type(children(node)[0]) if node is not None and children(node) else None
 
@@ -295,7 +301,7 @@ def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
             yield text_of(named), attrs.evolve(held, dims=held.dims + 1)
 
 
-def method_of(node: Node, owner: JavaClass | None = None) -> Method:
+def method_of(node: Node, owner: JavaClass) -> Method:
     """Return the method that a node declares."""
     name, type_, body = (node.child_by_field_name(part) for part in ("name", "type", "body"))
     given = (tuple(_parameters(node)), modifiers_of(node), body, node, owner)

@@ -226,8 +226,7 @@ class Project:
     @staticmethod
     def _is_generic(method: Method) -> bool:
         """Whether a method takes values of a parameter of its class, as what overrides it names."""
-        owner = method.owner
-        return owner is not None and any(t.name in owner.variables for _, t in method.parameters)
+        return any(type_.name in method.owner.variables for _, type_ in method.parameters)
 
     def constant_field(
         self, name: str, source: Source, within: JavaClass | None
@@ -443,6 +442,12 @@ def _same(given: JavaType, wanted: JavaType) -> bool:
 def _is_below(given: JavaType, wanted: JavaType, project: Project) -> bool:
     of = project.find(given.name)
     return of is not None and not given.dims + wanted.dims and project.is_a(of, wanted.name)
+
+
+def struct_fields(type_: str) -> dict[str, str]:
+    """Return the fields of a struct with their types."""
+    parts = (part.partition(":") for part in comma_parts(type_[7:-1]))
+    return {name.strip(): kind.strip() for name, _, kind in parts}
 
 
 def columns_of(ddl: str) -> dict[str, str]:

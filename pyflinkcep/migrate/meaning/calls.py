@@ -179,9 +179,6 @@ def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expre
         )
         if of is not None and (of_object or (not arguments and scope.project.getter(of, name))):
             return on_value(reader, scope.this, name, arguments, node)
-    local = scope.methods.get((name, len(arguments)))
-    if local is not None:
-        return _followed(reader, local, scope.within, None, arguments, node)
     if scope.dynamic is not None:
         method = reader.method(scope.dynamic, name, arguments)
         if method is not None:
@@ -355,18 +352,17 @@ def _followed(
     ]
     values = reader.packed(method, values)
     scope = reader.scope
-    within = method.owner or of
+    within = method.owner
     inner = reader.at(
-        within.source if within is not None else reader.source,
+        within.source,
         within,
         this=owner,
         fields=_fields_seen(reader, method) if owner is None else {},
         dynamic=of if scope.dynamic is not None and "static" not in method.modifiers else None,
     )
-    if method.owner is None:
+    if within.is_anonymous:
         inner.scope.around = scope.around
-    inner.scope.methods = scope.methods if owner is None else {}
-    if owner is not None and within is not None:
+    if owner is not None:
         inner.scope.types = dict(zip(within.variables, owner.type.args, strict=False))
         method = attrs.evolve(method, type=filled(method.type, inner.scope.types))
     return value_of_body(inner, method, values, reader)
@@ -376,7 +372,7 @@ def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
     """Return the fields whose values are known, of those that a method sees: no variables."""
     scope = reader.scope
     owner = method.owner
-    if owner is None:
+    if owner.is_anonymous:
         return scope.fields
     hidden = {n[5:]: value for n, value in scope.fields.items() if n.startswith("this.")}
     known = {n: value for n, value in scope.fields.items() if n not in scope.around} | hidden
@@ -453,6 +449,8 @@ def set_fields(
     reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> dict[str, Expression]:
     """Return what a constructor sets, and those that it calls, declared or not."""
+    if of.is_anonymous:
+        return _implied(reader, of, node, arguments)
     constructor = reader.constructor(of, arguments)
     if constructor is not None:
         types = [type_ for _, type_ in constructor.parameters]
@@ -512,12 +510,14 @@ def assigned(
     return found
 
 
-def _implied(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _implied(
+    reader: Reading, of: JavaClass, node: Node, arguments: Sequence[Node | Expression] = ()
+) -> dict[str, Expression]:
     """Return what is set without being called: by the constructor above, and by blocks."""
     above = reader.class_of(of.superclass) if of.superclass is not None else None
     if of.blocks:
         raise reader.no(node, f"{of.name} has statements outside of its methods")
-    return set_fields(reader.at(of.source, of), above, [], node) if above is not None else {}
+    return set_fields(reader, above, arguments, node) if above is not None else {}
 
 
 def _run(
@@ -525,7 +525,7 @@ def _run(
 ) -> None:
     """Add to the fields what statements of a constructor set."""
     for statement in statements:
-        if statement.type in ("line_comment", "block_comment") or _checks(statement):
+        if _checks(statement):
             continue
         target, value = _assignment(statement)
         if target is None or value is None:
@@ -559,7 +559,10 @@ def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
             continue
         owner = reader.scope.project.owner_of(of, name) or of
         try:
-            value = reader.at(owner.source, owner).argument(field.value, (field.type,))
+            values = reader.scope.values if owner.is_anonymous else {}
+            before = {name: held for name, held in found.items() if name in owner.fields}
+            inner = reader.at(owner.source, owner, values=values, fields=before)
+            value = inner.argument(field.value, (field.type,))
         except Untranslatable:
             continue
         if not (isinstance(value, Call) and not value.operands):
@@ -569,17 +572,15 @@ def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
 
 def opened(reader: Reading, method: Method, fields: dict[str, Expression]) -> None:
     """Let fields have what a method sets; those that it sets in other ways are not known then."""
-    reader.scope.fields = fields
+    of = method.owner
+    values = reader.scope.values if of.is_anonymous else {}
+    inner = reader.at(of.source, of, values=values, fields=fields)
     for statement in children(method.body):
-        target, value = _assignment(statement)
-        if target is None or value is None:
+        try:
+            _run(inner, of, [statement], fields)
+        except Untranslatable:
             for name in written_in(statement):
                 fields.pop(name, None)
-            continue
-        try:
-            fields[target] = reader.read(value)
-        except Untranslatable:
-            fields.pop(target, None)
 
 
 def _delegated(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:

@@ -116,8 +116,6 @@ class Scope:
     around: frozenset[str] = frozenset()
     # What the type variables of the class stand for.
     types: dict[str, JavaType] = attrs.field(factory=dict)
-    # The methods of the anonymous class around, by name and number of parameters.
-    methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
 
     def declare(self, name: str, type_: JavaType) -> Var:
         """Add a variable; its name in Python is free."""

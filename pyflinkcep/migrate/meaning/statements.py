@@ -866,7 +866,7 @@ def function_called(
         raise reader.no(node, "a function that is not known here")
     function = reader.findings.objects[number]
     place = function.scope
-    inner = reader.at(place.source, place.within, fields={**place.fields}, methods=place.methods)
+    inner = reader.at(place.source, place.within, fields={**place.fields})
     for (name, type_), value in zip(function.parameters, values, strict=False):
         inner.scope.values[name] = reader.cast_known(value, type_)
     if function.is_block:

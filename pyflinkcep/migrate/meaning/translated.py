@@ -49,7 +49,7 @@ def gathered(notes: Iterable[Note]) -> list[Note]:
 
 @attrs.frozen
 class Translated:
-    """A condition or selector as SQL or as a Python function."""
+    """A condition or selector as SQL or as a Python function, or a function of matches."""
 
     sql: str | None = None  # SQL of the same meaning
     name: str | None = None  # The name of the Python function, if there is no SQL
@@ -61,12 +61,7 @@ class Translated:
     columns: tuple[tuple[str, str], ...] = ()
     # The variables of Java around it that are known at run time alone, which only a function reads.
     captured: tuple[str, ...] = ()
-
-
-@attrs.frozen
-class TranslatedFunction(Translated):
-    """A function of matches."""
-
+    # Of a function of matches:
     output_type: str | None = None  # The schema of its rows as DDL; None if unknown
     result: str = "?"  # The Java type of its rows; ``?`` if unknown
     # The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.

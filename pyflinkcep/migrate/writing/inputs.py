@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 
@@ -16,7 +17,8 @@ from pyflinkcep.migrate.java.project import quoted as quoted_name
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import PART, Translated
+from pyflinkcep.migrate.meaning.tree import Untranslatable
 from pyflinkcep.migrate.writing.module import Module, chain
 from pyflinkcep.migrate.writing.settings import (
     Settings,
@@ -32,39 +34,36 @@ from pyflinkcep.migrate.writing.translation import Translation, code_of
 
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:
     """Return elements as tuples, in the order of their class's fields; None if unknown."""
-    rows = [_row(translation, element) for element in elements]
-    known = [row for row in rows if row is not None]
-    return known if known and len(known) == len(rows) else None
+    with suppress(Untranslatable):
+        rows = [_value(translation, element) for element in elements]
+        pairs = zip(elements, rows, strict=True)
+        return [row if isinstance(one, Made) else f"({row},)" for one, row in pairs] or None
+    return None
 
 
-def _row(translation: Translation, element: Value) -> str | None:
-    if isinstance(element, Const) and isinstance(element.value, _PLAIN):
-        return f"({constant(element.value)},)"
-    if not isinstance(element, Made):
-        return None
+def _value(translation: Translation, value: Value) -> str:
+    """Return an element or a field's value: a constant, a list of constants, or an object."""
+    match value:
+        case Const(value=tuple(listed)):
+            held = [part if isinstance(part, Value) else Const(part) for part in listed]
+            return f"[{', '.join(_value(translation, part) for part in held)}]"
+        case Const(value=plain) if isinstance(plain, _PLAIN):
+            return constant(plain)
+        case Made():
+            return _row(translation, value)
+    raise Untranslatable("what is known when the program runs")
+
+
+def _row(translation: Translation, made: Made) -> str:
     project = translation.project
-    declared = project.find(simple_name(element.type), element.code.source)
-    given = None if declared is None else Walker(project).constructed(declared, element)
+    declared = project.find(simple_name(made.type), made.code.source)
+    given = None if declared is None else Walker(project).constructed(declared, made)
     if declared is None or given is None:
-        return None
-    other = {translation.discriminator(declared.name, element.code): Const(declared.name)}
+        raise Untranslatable("an object whose constructor is not known")
+    other = {translation.discriminator(declared.name, made.code): Const(declared.name)}
     names, unset = translation.fields(declared), Const(None)
     values = [_value(translation, given.get(n) or other.get(n) or unset) for n in names]
-    known = [value for value in values if value is not None]
-    written = f"({', '.join(known)}{',' if len(known) == 1 else ''})"
-    return written if len(known) == len(values) else None
-
-
-def _value(translation: Translation, value: Value) -> str | None:
-    """Return a field's value: a constant, a list of constants, or an object in the event."""
-    if not isinstance(value, Const):
-        return _row(translation, value)
-    if isinstance(value.value, tuple):
-        held = [part if isinstance(part, Value) else Const(part) for part in value.value]
-        parts = [_value(translation, part) for part in held]
-        known = [part for part in parts if part is not None]
-        return f"[{', '.join(known)}]" if len(known) == len(parts) else None
-    return constant(value.value) if isinstance(value.value, _PLAIN) else None
+    return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
 
 
 _PLAIN = (str, int, float, type(None))  # others hold what is not known before the program runs
@@ -78,7 +77,7 @@ _PARSED = re.compile(
 )
 
 
-def _body(made: TranslatedFunction) -> str:
+def _body(made: Translated) -> str:
     """Return the lines of a function after its docstring."""
     return (made.python or "").split('"""')[-1].strip("\n")
 
@@ -279,7 +278,7 @@ class InputWriter:
         kept = f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'
         return chain(before, [("where", [kept])], "", 4)
 
-    def _row_schema(self, stream: Stream, made: TranslatedFunction) -> str:
+    def _row_schema(self, stream: Stream, made: Translated) -> str:
         ddl = made.output_type or ""
         kind = stream.event_type or "row"
         plain = ddl.startswith("value ") or "<" in kind or not kind.isidentifier()

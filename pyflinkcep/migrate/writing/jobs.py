@@ -14,7 +14,7 @@ from pyflinkcep.migrate.check.flink import Checked, Selected, Site
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
 from pyflinkcep.migrate.writing.module import (
     WIDTH,
@@ -76,7 +76,7 @@ def function_code(value: Value) -> Code | None:
 
 def selected(
     call: Call,
-    made: Sequence[TranslatedFunction],
+    made: Sequence[Translated],
     tags: Sequence[Tag],
     constants: Mapping[str, str],
 ) -> Selected:
@@ -540,7 +540,7 @@ class JobWriter:
         self._selected = selected(call, [made, *timeouts], tags, self._tags)
         return self._call(kind, before, made, stream)
 
-    def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
+    def _function(self, code: Code, kind: str, events: str | None) -> Translated:
         name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
         made = self.translation.function(code, kind, events, name)
         self._codes[id(made)] = code
@@ -552,7 +552,7 @@ class JobWriter:
             self._make_tag(tag, ddl and f"{ddl}{more}")
         return made
 
-    def _defined(self, made: TranslatedFunction) -> str:
+    def _defined(self, made: Translated) -> str:
         if made.captured and not made.stub:
             needed, read = parameters(self._codes[id(made)], made)
             self._parameters.update(needed)
@@ -562,7 +562,7 @@ class JobWriter:
         name = self.module.translated(made)
         return f"{name}()" if made.python and f"class {made.name}" in made.python else name
 
-    def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
+    def _call(self, kind: str, before: list[str], made: Translated, stream: Stream) -> str:
         schema, function = self._schema(made, stream), self._defined(made)
         calls: list[tuple[str, list[str]]] = []
         if stream in self._chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
@@ -574,11 +574,11 @@ class JobWriter:
                 function, schema = timed, f'{schema} + ", {self._more_columns}"'
         return chain("found", [(kind, [*before, function, schema]), *calls], "return ", 4)
 
-    def _are_events(self, made: TranslatedFunction) -> bool:
+    def _are_events(self, made: Translated) -> bool:
         """Whether the rows are events as they are, with the columns that were added."""
         return made.output_type == self._event_columns and made.rows_are("itself")
 
-    def _with_time(self, function: str, made: TranslatedFunction) -> str | None:
+    def _with_time(self, function: str, made: Translated) -> str | None:
         """Write a function that adds the time of a match to its row."""
         if not made.rows_are("tuple") and not made.rows_are("dict"):
             return None
@@ -591,7 +591,7 @@ class JobWriter:
         self.module.define(f"{name}(match: Any) -> Any", doc, lines)
         return name
 
-    def _schema(self, made: TranslatedFunction, stream: Stream) -> str:
+    def _schema(self, made: Translated, stream: Stream) -> str:
         ddl = made.output_type or self.translation.schema(stream.event_type, stream.call.code)
         kind = stream.event_type or "String"
         is_named = "<" not in kind and kind not in ("String", "Long", "Integer", "Double")
@@ -605,7 +605,7 @@ class JobWriter:
             ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
         return self.module.schema(name, ddl, "The columns of the result.")
 
-    def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
+    def _timeout_tag(self, tags: list[Tag], made: Translated, stream: Stream) -> str:
         if tags:
             return self.tag(tags[0], made.output_type)
         what = f"Either has no counterpart: timeouts are a side output: {PART}"

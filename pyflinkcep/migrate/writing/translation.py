@@ -27,9 +27,9 @@ from pyflinkcep.migrate.java.project import (
     discriminator,
     schema_of,
     spark_type,
+    struct_fields,
 )
 from pyflinkcep.migrate.java.source import (
-    comma_parts,
     inside,
     lambda_of,
     line_of,
@@ -40,7 +40,7 @@ from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, Scope
-from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Captured,
@@ -99,7 +99,7 @@ class Translation:
 
     def function(
         self, code: Code, kind: str, event_type: str | None, name: str | None = None
-    ) -> TranslatedFunction:
+    ) -> Translated:
         """Translate a function of matches."""
         made = self._translator(code, event_type).function(kind, name)
         self.functions.append((code, made))
@@ -181,7 +181,7 @@ class Translation:
         if single is None or (unknown and single.startswith("map<")):
             return unknown  # of a map as an event, the columns are what is read of it
         if name.startswith("Tuple") and single.startswith("struct<"):
-            return ", ".join(part.replace(":", " ", 1) for part in comma_parts(single[7:-1]))
+            return ", ".join(f"{field} {kind}" for field, kind in struct_fields(single).items())
         return f"value {single}"
 
 

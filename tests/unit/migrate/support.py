@@ -8,7 +8,7 @@ from typing import Any
 from pyflinkcep.migrate.functions.translator import Translator
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
-from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import Translated
 
 CLASSES = """
 import java.util.*;
@@ -57,7 +57,7 @@ def condition(java: str, known: Any = None, **options: Any) -> Translated:
     return Translator(*_translated(java), "Heat", known or {}).condition(**options)
 
 
-def function(java: str, kind: str = "select") -> TranslatedFunction:
+def function(java: str, kind: str = "select") -> Translated:
     """Translate a function of matches of events of the class Heat."""
     return Translator(*_translated(java), "Heat").function(kind)
 
