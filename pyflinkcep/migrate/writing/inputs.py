@@ -35,22 +35,27 @@ from pyflinkcep.migrate.writing.translation import Translation, code_of
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:
     """Return elements as tuples, in the order of their class's fields; None if unknown."""
     with suppress(Untranslatable):
-        rows = [_value(translation, element) for element in elements]
-        pairs = zip(elements, rows, strict=True)
-        return [row if isinstance(one, Made) else f"({row},)" for one, row in pairs] or None
+        return [
+            _row(translation, one) if isinstance(one, Made) else f"({_plain(one)},)"
+            for one in elements
+        ] or None
     return None
 
 
 def _value(translation: Translation, value: Value) -> str:
-    """Return an element or a field's value: a constant, a list of constants, or an object."""
+    """Return a field's value: a constant, a list of constants, or an object in the event."""
     match value:
         case Const(value=tuple(listed)):
             held = [part if isinstance(part, Value) else Const(part) for part in listed]
             return f"[{', '.join(_value(translation, part) for part in held)}]"
-        case Const(value=plain) if isinstance(plain, _PLAIN):
-            return constant(plain)
         case Made():
             return _row(translation, value)
+    return _plain(value)
+
+
+def _plain(value: Value) -> str:
+    if isinstance(value, Const) and isinstance(value.value, _PLAIN):
+        return constant(value.value)
     raise Untranslatable("what is known when the program runs")
 
 
