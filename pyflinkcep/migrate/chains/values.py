@@ -26,10 +26,10 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.reading import Findings, as_type
+from pyflinkcep.migrate.meaning.reading import Findings, as_type, computed
 from pyflinkcep.migrate.meaning.translated import Note
-from pyflinkcep.migrate.meaning.tree import Binary, Choice, Expression, Unary, Var, parts
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
+from pyflinkcep.migrate.meaning.tree import Choice, Expression, Unary, Var, parts
 
 
 @attrs.frozen
@@ -276,21 +276,13 @@ def binary(sign: str, left: Value, right: Value) -> Value | None:
     return None if made is None else Symbol(made)
 
 
-_TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">="])
-
-
 def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     """Return an operator over two values."""
     if sign == "+" and STRING in (a.type, b.type):
         return TreeCall(ops.CONCAT, (a, b), STRING)
-    if a.type.is_numeric and b.type.is_numeric and sign in (*_TRUTHS, *"+-*/%"):
-        type_ = JavaType(java.promoted(a.type.unboxed.name, b.type.unboxed.name))
-        a, b = as_type(a, type_), as_type(b, type_)
-        return Binary(sign, a, b, BOOLEAN if sign in _TRUTHS else type_)
-    if sign in ("&&", "||"):
-        return Binary(sign, a, b, BOOLEAN)
-    if sign not in ("==", "!="):
-        return None
+    made = computed(sign, a, b)
+    if made is not None or sign not in ("==", "!="):
+        return made
     null = JavaType("null")
     same = TreeCall(ops.SAME, (a, b), BOOLEAN)
     if null in (a.type, b.type):

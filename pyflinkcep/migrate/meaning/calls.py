@@ -699,9 +699,8 @@ def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None
 
 
 def known_function(reader: Reading, node: Node) -> Expression:
-    """Return an object that is a condition or a function, by its number."""
+    """Return an object that is a condition or a function."""
     findings = reader.findings
     if findings.resolve is None:
         raise reader.no(node, "a function as a value")
-    findings.objects.append(findings.resolve(node, reader.scope))
-    return Const(len(findings.objects) - 1, JavaType("Function"))
+    return Const(findings.resolve(node, reader.scope), JavaType("Function"))

@@ -736,25 +736,25 @@ class Statements:
         self.python.made |= set(_names_made(statements))
         return self._lines(statements)
 
-    def _lines(self, statements: Iterable[Statement]) -> list[str]:
+    def _lines(
+        self, statements: Iterable[Statement], facts: frozenset[Expression] = frozenset()
+    ) -> list[str]:
         found: list[str] = []
         before = self.python.known
+        self.python.known |= facts
         for statement in statements:
             found += self._one(statement)
             if isinstance(statement, If) and ends(statement.then) and not statement.otherwise:
-                facts = non_null_if(statement.condition, False)
-                self.python.known |= facts
+                self.python.known |= non_null_if(statement.condition, False)
             if isinstance(statement, Return | Raise | Break | Continue):
                 break
         self.python.known = before
         return found
 
-    def _inner(self, statements: Iterable[Statement], facts: frozenset[Expression]) -> list[str]:
-        before = self.python.known
-        self.python.known = before | facts
-        lines = self._lines(statements) or ["pass"]
-        self.python.known = before
-        return [f"    {line}" for line in lines]
+    def _inner(
+        self, statements: Iterable[Statement], facts: frozenset[Expression] = frozenset()
+    ) -> list[str]:
+        return [f"    {line}" for line in self._lines(statements, facts) or ["pass"]]
 
     def _one(self, of: Statement) -> list[str]:
         write = self.python.write
@@ -783,7 +783,7 @@ class Statements:
                 inner = write(message) if message is not None else ""
                 return [f"raise RuntimeError({inner})"]
             case Try():
-                body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
+                body, handler = (self._inner(part) for part in (of.body, of.handler))
                 if not set(of.kinds) <= set(_ERRORS):
                     raise Untranslatable(f"catch ({' | '.join(of.kinds)})")
                 error = "ValueError" if of.kinds == ("NumberFormatException",) else _ANY
@@ -862,12 +862,12 @@ class Statements:
         iterable = ast.unparse(self.python.events(of.iterable))
         name = of.name if of.name in _names_read(of.body) else "_"
         self._declared.add(name)
-        return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
+        return [f"for {name} in {iterable}:", *self._inner(of.body)]
 
     def _while(self, of: While) -> list[str]:
         if of.update and any(isinstance(one, Continue) for one in all_statements(of.body)):
             raise Untranslatable("continue in a loop with a counter")
-        body = self._inner((*of.body, *of.update), frozenset())
+        body = self._inner((*of.body, *of.update))
         return [f"while {self.python.write(of.condition)}:", *body]
 
 

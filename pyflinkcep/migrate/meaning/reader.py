@@ -29,7 +29,13 @@ from pyflinkcep.migrate.meaning.calls import (
     zero,
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
-from pyflinkcep.migrate.meaning.reading import Reading, as_type, parameters_of
+from pyflinkcep.migrate.meaning.reading import (
+    COMPARISONS,
+    Reading,
+    as_type,
+    computed,
+    parameters_of,
+)
 from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -56,27 +62,6 @@ def tag_of(node: Node | None, declared: JavaType) -> Const | None:
     if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
         return None
     return Const(name.value, declared if declared.args and not type_.args else type_)
-
-
-def declared_tag(node: Node) -> Const | None:
-    """Return the tag that a variable of a method around holds; None for others."""
-    name = text_of(node)
-    around = node.parent
-    while around is not None:
-        if around.type in ("block", "constructor_body"):
-            for statement in children(around):
-                if statement.type != "local_variable_declaration":
-                    continue
-                for part in statement.children_by_field_name("declarator"):
-                    if text_of(part.child_by_field_name("name")) == name:
-                        declared = read_type(statement.child_by_field_name("type"))
-                        return tag_of(part.child_by_field_name("value"), declared)
-        around = around.parent
-    return None
-
-
-_COMPARISONS = ("<", "<=", ">", ">=")
-_ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>")
 
 
 def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
@@ -143,28 +128,16 @@ class Reader(Reading):
             if found is not None:
                 return found
         a, b = left.type.unboxed, right.type.unboxed
-        if op in ("&&", "||"):
-            return Binary(op, left, right, BOOLEAN)
         if op in ("==", "!="):
             return self._equality(op, left, right, node)
         if op == "+" and STRING in (left.type, right.type):
             texts = tuple(object_text(self, side, node) for side in (left, right))
             return Call(ops.CONCAT, texts, STRING)
-        if op in ("&", "|", "^") and a == b == BOOLEAN:
+        made = computed(op, left, right)
+        if made is not None:
+            return made
+        if op in COMPARISONS and UNKNOWN in (a, b):
             return Binary(op, left, right, BOOLEAN)
-        if op in _COMPARISONS and a.is_numeric and b.is_numeric:
-            type_ = JavaType(promoted(a.name, b.name))
-            if a == b == JavaType("char"):
-                type_ = a
-            return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
-        if op in _COMPARISONS and UNKNOWN in (a, b):
-            return Binary(op, left, right, BOOLEAN)
-        if op in _ARITHMETIC and a.is_numeric and b.is_numeric:
-            if op in ("<<", ">>", ">>>"):
-                type_ = JavaType(promoted(a.name, a.name))
-                return Binary(op, as_type(left, type_), as_type(right, INT), type_)
-            type_ = JavaType(promoted(a.name, b.name))
-            return Binary(op, as_type(left, type_), as_type(right, type_), type_)
         if op in "+-*" and UNKNOWN in (a, b) and all(t == UNKNOWN or t.is_numeric for t in (a, b)):
             self.note(node, f"types are not known in {text_of(node)[:60]}: no overflow is assumed")
             floating = JavaType("double")
@@ -182,11 +155,9 @@ class Reader(Reading):
             found: Expression = Call(ops.IS_NULL, (tested,), BOOLEAN)
             return found if op == "==" else Unary("!", found, BOOLEAN)
         primitive = not (left.type.is_boxed and right.type.is_boxed)
-        if primitive and a.is_numeric and b.is_numeric:
-            type_ = JavaType(promoted(a.name, b.name))
-            if a == b == JavaType("char"):
-                type_ = a
-            return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
+        made = computed(op, left, right) if primitive else None
+        if made is not None:
+            return made
         if primitive and BOOLEAN in (a, b):
             return Binary(op, left, right, BOOLEAN)
         if isinstance(left, Const) and isinstance(right, Const) and a == JavaType("Class"):
@@ -300,7 +271,7 @@ class Reader(Reading):
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
                 return self.member(scope.this, name, node)
-        found = self._constant(name) or self.enum_constant(name) or declared_tag(node)
+        found = self._constant(name) or self.enum_constant(name)
         if found is not None:
             return found
         raise self.no(node, f"the value of {name} is not known here")

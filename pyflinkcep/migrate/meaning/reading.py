@@ -16,6 +16,7 @@ from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import converted, promoted
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
+    INT,
     STRING,
     UNKNOWN,
     JavaClass,
@@ -28,6 +29,7 @@ from pyflinkcep.migrate.java.source import HUMPS, Node, Source, children, line_o
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
+    Binary,
     Call,
     Captured,
     Cast,
@@ -84,8 +86,6 @@ class Findings:
     aggregates: bool = False  # Whether loops may become aggregates, which only SQL has
     # Finds the function that an object is, by its node and place.
     resolve: Callable[[Node, Scope], Any] | None = None
-    # The functions found so, which values of the type Function number.
-    objects: list[Any] = attrs.field(factory=list)
     # The variables around that were read, whose values are known at run time alone.
     captured: dict[str, Expression] = attrs.field(factory=dict)
     # The variables that hold JSON that code reads itself.
@@ -150,6 +150,28 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
     if want.is_floating or have.name == "char" or want.name == "char":
         return Cast(value, want)
     return value
+
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^")
+
+
+def computed(op: str, left: Expression, right: Expression) -> Binary | None:
+    """Return an operator over numbers or conditions, with Java's promotions; None for others."""
+    a, b = left.type.unboxed, right.type.unboxed
+    if op in ("&&", "||") or (op in ("&", "|", "^") and a == b == BOOLEAN):
+        return Binary(op, left, right, BOOLEAN)
+    if not (a.is_numeric and b.is_numeric):
+        return None
+    if op in ("<<", ">>", ">>>"):
+        type_ = JavaType(promoted(a.name, a.name))
+        return Binary(op, as_type(left, type_), as_type(right, INT), type_)
+    type_ = JavaType(promoted(a.name, b.name))
+    if op in COMPARISONS:
+        as_ = a if a == b == JavaType("char") else type_
+        return Binary(op, as_type(left, as_), as_type(right, as_), BOOLEAN)
+    same = op in _ARITHMETIC
+    return Binary(op, as_type(left, type_), as_type(right, type_), type_) if same else None
 
 
 def element_of(type_: JavaType) -> JavaType:

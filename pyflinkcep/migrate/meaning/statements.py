@@ -859,12 +859,10 @@ def function_called(
     if isinstance(owner, Lambda):
         if len(owner.parameters) != len(values):
             raise reader.no(node, f"a function of {len(owner.parameters)} with {len(values)}")
-        given = dict(zip(owner.parameters, values, strict=True))
-        return rewritten(owner.body, lambda p: given.get(p.name) if isinstance(p, Var) else None)
-    number = owner.value if isinstance(owner, Const) else None
-    if not isinstance(number, int) or reader.scope.depth > _MOST:
+        return replaced(owner.body, dict(zip(owner.parameters, values, strict=True)))
+    function = owner.value if isinstance(owner, Const) else None
+    if function is None or reader.scope.depth > _MOST:
         raise reader.no(node, "a function that is not known here")
-    function = reader.findings.objects[number]
     place = function.scope
     inner = reader.at(place.source, place.within, fields={**place.fields})
     for (name, type_), value in zip(function.parameters, values, strict=False):

@@ -15,6 +15,7 @@ from pyflinkcep.migrate.chains.values import (
     Link,
     Made,
     Symbol,
+    Tag,
     Unknown,
     Value,
     names_reached,
@@ -38,7 +39,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed
-from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.reader import Reader, tag_of
 from pyflinkcep.migrate.meaning.reading import Findings, Scope
 from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.migrate.meaning.tree import (
@@ -201,6 +202,8 @@ def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, E
         seen = name.removeprefix("this.") in used
         made = _known(name, value, project, captures) if seen else None
         kind = code.scope.types.get(name) or ""
+        if seen and isinstance(value, Tag):
+            made = tag_of(value.code.node, written_type(kind))
         if isinstance(made, Call) and kind.endswith("[]"):
             made = attrs.evolve(made, type=written_type(kind))
         if made is not None:
