@@ -49,7 +49,6 @@ from pyflinkcep.migrate.java.declarations import (
 )
 from pyflinkcep.migrate.java.project import Project, chosen, is_assigned
 from pyflinkcep.migrate.java.source import (
-    LITERALS,
     Node,
     children,
     inside,
@@ -167,10 +166,10 @@ class Expressions:
         self.step()
         if node is None:
             return scope.unknown(node)
-        if node.type in LITERALS:
-            return literal_of(node) or scope.unknown(node)
         if node.type in _CODE:
             return self.captured(node, scope)
+        if node.type in ("true", "false") or node.type.endswith("_literal"):
+            return literal_of(node) or scope.unknown(node)
         follow: Callable[[Node, Scope], Value | None] | None
         follow = getattr(self, f"_{node.type}", None)
         if follow is None and node.type not in _WITHOUT_EFFECT:

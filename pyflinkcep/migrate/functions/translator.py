@@ -21,12 +21,12 @@ from pyflinkcep.migrate.java.project import (
     spark_type,
     struct_fields,
 )
-from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, snake_case, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.python import Python, Statements, checked_names, tag_constant
 from pyflinkcep.migrate.meaning.reader import Reader
-from pyflinkcep.migrate.meaning.reading import Findings, snake_case
+from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.sql import Sql
 from pyflinkcep.migrate.meaning.statements import (
     checked_changes,
@@ -50,6 +50,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
     Var,
     all_statements,
+    calls_in,
     expressions_of,
     parts,
 )
@@ -532,7 +533,7 @@ def _inferred(statements: Iterable[Statement], returns: bool) -> JavaType:
     if returns:
         found = [one.value for one in all_statements(statements) if isinstance(one, Return)]
     else:
-        calls = [value for value in expressions_of(statements) if isinstance(value, Call)]
+        calls = calls_in(statements)
         found = [call.operands[1] for call in calls if call.operation is ops.COLLECT]
     known = [one.type for one in found if one is not None and one.type.name not in ("?", "null")]
     return known[0] if known else UNKNOWN
@@ -610,10 +611,8 @@ def json_columns(
 ) -> str | None:
     """Return the columns of the JSON objects that code fills, if all their names are constants."""
     found: dict[str, str] = {}
-    for part in (part for one in expressions_of(statements) for part in parts(one)):
-        if not isinstance(part, Call) or part.operation is not ops.PUT:
-            continue
-        owner, key, value = part.operands
+    for put in (one for one in calls_in(statements) if one.operation is ops.PUT):
+        owner, key, value = put.operands
         if owner.type.name not in JSON_OBJECTS:
             continue
         type_ = spark_type(value.type, project, source)

@@ -163,8 +163,7 @@ def converted(constant: Const, type_: JavaType) -> Const | None:
     if isinstance(value, str) and constant.type.name == "char" and name in _ORDER:
         value = ord(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        boxes = {"Integer": "int", "Long": "long", "Double": "double", "Float": "float"}
-        match boxes.get(name, name):
+        match type_.unboxed.name:
             case "byte" | "short" | "int" | "long" as whole:
                 if isinstance(value, float):
                     value = runtime.truncated(value, max(32, BITS[whole]))

@@ -104,14 +104,6 @@ def lambda_of(text: str, file: str, line: int = 1) -> Node:
     return next(inside(root, "lambda_expression"))
 
 
-LITERALS = frozenset({
-    "string_literal", "character_literal", "true", "false", "null_literal",
-    "decimal_integer_literal", "hex_integer_literal", "octal_integer_literal",
-    "binary_integer_literal", "decimal_floating_point_literal", "hex_floating_point_literal",
-})  # fmt: skip
-"""The nodes of literals."""
-
-
 def inside(node: Node, *types: str) -> Iterator[Node]:
     """Yield the nodes of some types in a node, from top to bottom."""
     waiting = [node]
@@ -173,15 +165,19 @@ def is_stream_type(kind: str) -> bool:
     )
 
 
+def snake_case(name: str) -> str:
+    """Return a name as Python writes it."""
+    return re.sub(r"\W|^(?=\d)", "_", _HUMPS.sub("_", name)).lower()
+
+
 def snake(name: str) -> str:
-    """Return a Java name as Python writes it."""
-    words = re.sub(r"\W", "_", HUMPS.sub("_", name)).lower()
-    made = re.sub(r"_+", "_", words).strip("_") or "unnamed"
+    """Return the name of something of a module."""
+    made = re.sub(r"_+", "_", snake_case(name)).strip("_") or "unnamed"
     made = f"n{made}" if made[0].isdigit() else made
     return f"{made}_" if made in _TAKEN else made
 
 
-HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TAKEN = frozenset([
     *keyword.kwlist, "match", "case", "type", "list", "dict", "set", "str", "int", "float", "bool",
     "print", "input", "filter", "map", "id", "next", "iter", "len", "sum", "min", "max", "all",

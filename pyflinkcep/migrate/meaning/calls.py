@@ -274,13 +274,12 @@ def _of_project(
         for constant, one in _nodes(of):
             if any(part.type == "class_body" for part in children(one)):
                 raise reader.no(node, f"{constant} of the enum {of.name} has methods of its own")
-    if of.kind == "enum" and not arguments and project.method(of, name, 0) is None:
-        if name in ("name", "toString"):
+        is_own = bool(arguments) or project.method(of, name, 0) is not None
+        if name in ("name", "toString") and not is_own:
             return Call(ops.NAME_OF, (owner,), STRING)
-        if name == "ordinal":
+        if name == "ordinal" and not is_own:
             return Call(ops.ORDINAL, (owner, *(Const(one, STRING) for one in of.constants)), INT)
-    if of.kind == "enum" and not arguments:
-        found = enum_value(reader, owner, of, name)
+        found = None if arguments else enum_value(reader, owner, of, name)
         if found is not None:
             return found
     method = reader.method(of, name, arguments)
@@ -299,11 +298,10 @@ def _of_project(
         field = project.getter(of, name)
         if field is not None:
             return field_of(owner, field.name, reader.type_of_member(owner.type, field.type))
-        if project.field(of, property_of(name)) is not None and method is None:
-            name_ = property_of(name)
-            field = project.field(of, name_)
-            reader.note(node, f"{name}() is not in the sources: taken as the field {name_}")
-            return Get(owner, name_, field.type) if field is not None else None
+        field = project.field(of, property_of(name)) if method is None else None
+        if field is not None:
+            reader.note(node, f"{name}() is not in the sources: taken as the field {field.name}")
+            return Get(owner, field.name, field.type)
     if name == "equals" and len(arguments) == 1:
         if of.kind == "class" and not of.annotations & _OF_VALUES:
             what = f"{of.name} has no equals(), so Java compares references; here, values are"

@@ -23,7 +23,17 @@ from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import json_call
 from pyflinkcep.migrate.meaning.operations import Operation
 from pyflinkcep.migrate.meaning.reading import Reading, element_of
-from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Lambda, Make, Var
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Cast,
+    Const,
+    Expression,
+    Get,
+    Lambda,
+    Make,
+    Unary,
+    Var,
+)
 
 Operands = tuple[Expression, ...]
 Result = JavaType | Callable[[Operands], JavaType]
@@ -148,7 +158,7 @@ def _flag(_: Reading, of: Operands, __: Node) -> Expression | None:
 
 
 def _not(operation: Operation) -> Made:
-    return lambda reader, of, _: reader.negated(Call(operation, of, BOOLEAN))
+    return lambda _, of, __: Unary("!", Call(operation, of, BOOLEAN), BOOLEAN)
 
 
 _FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")

@@ -15,10 +15,11 @@ import attrs
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import BITS
 from pyflinkcep.migrate.java.declarations import STRING, UNKNOWN, JavaType
+from pyflinkcep.migrate.java.source import snake_case
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.operations import Operation
-from pyflinkcep.migrate.meaning.reading import RUNTIME, Findings, snake_case
+from pyflinkcep.migrate.meaning.reading import RUNTIME, Findings
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -51,6 +52,7 @@ from pyflinkcep.migrate.meaning.tree import (
     expressions_of,
     non_null_if,
     parts,
+    text_pieces,
 )
 
 _DEFINED = frozenset({*dir(builtins), "Any"})  # all that is written imports Any
@@ -637,7 +639,7 @@ def _stepped(writer: Python, operands: Operands) -> ast.expr:
 
 
 def _concat(writer: Python, operands: Operands) -> ast.expr:
-    pieces, inside = _pieces(operands), writer.inside()
+    pieces, inside = list(text_pieces(operands)), writer.inside()
     texts = [
         piece.value if isinstance(piece, Const) and isinstance(piece.value, str)
         else Inside(ast.unparse(_text_of(inside, piece)))
@@ -654,14 +656,6 @@ def _concat(writer: Python, operands: Operands) -> ast.expr:
     for one in rest:
         first = ast.BinOp(first, ast.Add(), one)
     return first
-
-
-def _pieces(operands: Operands) -> list[Expression]:
-    found: list[Expression] = []
-    for operand in operands:
-        is_inner = isinstance(operand, Call) and operand.operation is ops.CONCAT
-        found += _pieces(operand.operands) if isinstance(operand, Call) and is_inner else [operand]
-    return found
 
 
 def _text_of(writer: Python, of: Expression, *, always: bool = False) -> ast.expr:

@@ -29,13 +29,7 @@ from pyflinkcep.migrate.meaning.calls import (
     zero,
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
-from pyflinkcep.migrate.meaning.reading import (
-    COMPARISONS,
-    Reading,
-    as_type,
-    computed,
-    parameters_of,
-)
+from pyflinkcep.migrate.meaning.reading import Reading, as_type, computed, parameters_of
 from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -62,22 +56,6 @@ def tag_of(node: Node | None, declared: JavaType) -> Const | None:
     if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
         return None
     return Const(name.value, declared if declared.args and not type_.args else type_)
-
-
-def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
-    """Return a lambda inside an expression, whose body has to be one."""
-    if node.type != "lambda_expression":
-        raise reader.no(node, f"{text_of(node)[:60]} as a function")
-    inner = reader.within_block()
-    names = []
-    for place, (name, type_) in enumerate(parameters_of(node)):
-        given = types[place] if place < len(types) else UNKNOWN
-        type_ = filled(type_, reader.scope.types)
-        variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
-        names.append(variable.name)
-    body = node.child_by_field_name("body")
-    value = folded_body(inner, body) if body.type == "block" else inner.read(body)
-    return Lambda(tuple(names), value, value.type)
 
 
 def as_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Node:
@@ -136,7 +114,7 @@ class Reader(Reading):
         made = computed(op, left, right)
         if made is not None:
             return made
-        if op in COMPARISONS and UNKNOWN in (a, b):
+        if op in ("<", "<=", ">", ">=") and UNKNOWN in (a, b):
             return Binary(op, left, right, BOOLEAN)
         if op in "+-*" and UNKNOWN in (a, b) and all(t == UNKNOWN or t.is_numeric for t in (a, b)):
             self.note(node, f"types are not known in {text_of(node)[:60]}: no overflow is assumed")
@@ -363,8 +341,8 @@ class Reader(Reading):
 
     # --- functions and objects
 
-    def _method_invocation(self, node: Node) -> Expression:
-        return method_call(self, node)
+    _method_invocation = method_call
+    _object_creation_expression = read_creation
 
     def _lambda_expression(self, node: Node) -> Expression:
         return self.function(node, ())
@@ -375,7 +353,17 @@ class Reader(Reading):
         """Return a lambda or method reference as a function of values of some types."""
         if node.type == "method_reference":
             node = as_lambda(self, node, types)
-        return read_lambda(self, node, types)
+        if node.type != "lambda_expression":
+            raise self.no(node, f"{text_of(node)[:60]} as a function")
+        inner = self.within_block()
+        names = []
+        for place, (name, type_) in enumerate(parameters_of(node)):
+            given = types[place] if place < len(types) else UNKNOWN
+            type_ = filled(type_, self.scope.types)
+            names.append(inner.scope.declare(name, given if type_ == UNKNOWN else type_).name)
+        body = node.child_by_field_name("body")
+        value = folded_body(inner, body) if body.type == "block" else inner.read(body)
+        return Lambda(tuple(names), value, value.type)
 
     def _array_initializer(self, node: Node) -> Expression:
         items = tuple(self.read(item) for item in children(node))
@@ -402,9 +390,6 @@ class Reader(Reading):
 
     def _switch_expression(self, node: Node) -> Expression:
         return folded_body(self, tuple(read_switch(self, node, is_value=True)))
-
-    def _object_creation_expression(self, node: Node) -> Expression:
-        return read_creation(self, node)
 
     def _class_literal(self, node: Node) -> Expression:
         return Const(text_of(node).removesuffix(".class"), JavaType("Class"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -25,7 +24,7 @@ from pyflinkcep.migrate.java.declarations import (
     read_type,
 )
 from pyflinkcep.migrate.java.project import Project, chosen, column_names, filled
-from pyflinkcep.migrate.java.source import HUMPS, Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, snake_case, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
@@ -39,7 +38,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Lambda,
     Make,
-    Unary,
     Untranslatable,
     Var,
     parts,
@@ -59,11 +57,6 @@ RUNTIME = frozenset(
 
 _USED = RUNTIME | {*dir(builtins), "event", "ctx", "match", "out", "math"}
 """What no variable hides: functions, parameters and modules."""
-
-
-def snake_case(name: str) -> str:
-    """Return a name as Python writes it."""
-    return re.sub(r"\W|^(?=\d)", "_", HUMPS.sub("_", name)).lower()
 
 
 def python_name(name: str) -> str:
@@ -152,7 +145,7 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
     return value
 
 
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^")
 
 
@@ -167,7 +160,7 @@ def computed(op: str, left: Expression, right: Expression) -> Binary | None:
         type_ = JavaType(promoted(a.name, a.name))
         return Binary(op, as_type(left, type_), as_type(right, INT), type_)
     type_ = JavaType(promoted(a.name, b.name))
-    if op in COMPARISONS:
+    if op in _COMPARISONS:
         as_ = a if a == b == JavaType("char") else type_
         return Binary(op, as_type(left, as_), as_type(right, as_), BOOLEAN)
     same = op in _ARITHMETIC
@@ -389,8 +382,3 @@ class Reading(ABC):
         if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
             return attrs.evolve(value, type=type_)
         return value
-
-    @staticmethod
-    def negated(value: Expression) -> Expression:
-        """Return the negation of a condition."""
-        return Unary("!", value, BOOLEAN)

@@ -32,6 +32,7 @@ from pyflinkcep.migrate.meaning.tree import (
     is_captured,
     non_null_if,
     stage_free,
+    text_pieces,
 )
 
 
@@ -316,7 +317,7 @@ class Sql:
                 self._may_be_null(inner)
                 return self.value(inner)
             case ops.CONCAT, _:
-                return f"concat({', '.join(map(self._text, self._pieces(of)))})"
+                return f"concat({', '.join(map(self._text, text_pieces((of,))))})"
             case ops.TEXT, (inner,):
                 return self._text(inner)
             case ops.MAP_GET, (Get() as whole, Const(value=str(key))) if stage_free(whole):
@@ -334,11 +335,6 @@ class Sql:
         for operand in operands:
             self._may_be_null(inner_of(operand))
         return template.format(*map(self.value, operands))
-
-    def _pieces(self, of: Expression) -> list[Expression]:
-        if isinstance(of, Call) and of.operation is ops.CONCAT:
-            return [piece for operand in of.operands for piece in self._pieces(operand)]
-        return [of]
 
     def _text(self, of: Expression) -> str:
         """Return a value as the text that Java appends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 
 import attrs
 
@@ -23,12 +24,13 @@ from pyflinkcep.migrate.java.source import (
     declared_type,
     lambda_of,
     line_of,
+    snake_case,
     text_of,
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
 from pyflinkcep.migrate.meaning.python import Python, Statements
-from pyflinkcep.migrate.meaning.reading import Reading, element_of, parameters_of, snake_case
+from pyflinkcep.migrate.meaning.reading import Reading, element_of, parameters_of
 from pyflinkcep.migrate.meaning.tree import (
     ELEMENT,
     Aggregate,
@@ -57,8 +59,8 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     While,
     all_statements,
+    calls_in,
     ends,
-    expressions_of,
     parts,
     rewritten,
     stage_free,
@@ -84,18 +86,14 @@ def case_labels(reader: Reading, label: Node, tested: Expression) -> list[Expres
 
 def is_case(tested: Expression, labels: list[Expression]) -> Expression:
     """Return whether a value is one of the labels of a case."""
-    found: Expression | None = None
+    tests: list[Expression] = []
     for label in labels:
-        if label.type.name in ("String",) or (
-            isinstance(label, Const) and isinstance(label.value, str) and label.type.name != "char"
-        ):
-            one: Expression = Call(ops.EQUALS, (tested, label), BOOLEAN)
+        is_name = isinstance(label, Const) and isinstance(label.value, str)
+        if label.type == STRING or (is_name and label.type.name != "char"):
+            tests.append(Call(ops.EQUALS, (tested, label), BOOLEAN))
         else:
-            one = Binary("==", tested, label, BOOLEAN)
-        found = one if found is None else Binary("||", found, one, BOOLEAN)
-    if found is None:
-        raise Untranslatable("a case without a value")
-    return found
+            tests.append(Binary("==", tested, label, BOOLEAN))
+    return reduce(lambda a, b: Binary("||", a, b, BOOLEAN), tests)
 
 
 _LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning", "error": "error"}
@@ -397,18 +395,13 @@ def _counted(before: list[Statement], loop: While) -> ForEach | None:
 
 def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
     sized = [p.operands[0] for p in parts(limit) if isinstance(p, Call) and p.operands]
-    changed = [
-        p.operands[0]
-        for one in expressions_of(body)
-        for p in parts(one)
-        if isinstance(p, Call) and p.operation in (ops.ADD, ops.ADD_ALL, ops.CLEAR)
-    ]
+    changes = (ops.ADD, ops.ADD_ALL, ops.CLEAR)
+    changed = [one.operands[0] for one in calls_in(body) if one.operation in changes]
     return not any(one in changed for one in sized)
 
 
 def _changes(statements: tuple[Statement, ...], name: str) -> bool:
-    calls = (p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call))
-    stepped = [p.operands[0] for p in calls if p.operation in (ops.STEP,)]
+    stepped = [one.operands[0] for one in calls_in(statements) if one.operation is ops.STEP]
     assigned = [one.target for one in all_statements(statements) if isinstance(one, Set)]
     return any(isinstance(one, Var) and one.name == name for one in (*stepped, *assigned))
 
@@ -661,9 +654,8 @@ _MOST_PARTS = 400
 
 def folded(statements: tuple[Statement, ...]) -> Expression:
     """Return statements that return a value as an expression; raise Untranslatable otherwise."""
-    for part in (p for one in expressions_of(statements) for p in parts(one)):
-        if isinstance(part, Call) and part.operation.has_effect:
-            raise Untranslatable("an expression that changes something")
+    if any(one.operation.has_effect for one in calls_in(statements)):
+        raise Untranslatable("an expression that changes something")
     found = _fold(statements, {})
     if found is None:
         raise Untranslatable("a function that may return nothing")
@@ -742,12 +734,7 @@ _LISTS: list[Expression] = [Const(None, JavaType("Map"))]
 def checked_changes(statements: tuple[Statement, ...]) -> None:
     """Raise Untranslatable if code changes a list or map, or an array, that it did not make."""
     own = _own(statements, {"match"})
-    changes = [
-        part
-        for value in expressions_of(statements)
-        for part in parts(value)
-        if isinstance(part, Call) and part.operation.changes
-    ]
+    changes = [one for one in calls_in(statements) if one.operation.changes]
     shared = {_root(one.operands[0])[0] for one in changes if _takes_others(one, own)}
     for change in changes:
         changed = change.operands[0]

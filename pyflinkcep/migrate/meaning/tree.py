@@ -333,6 +333,12 @@ def expressions_of(statements: Iterable[Statement]) -> Iterator[Expression]:
                 yield message
 
 
+def calls_in(statements: Iterable[Statement]) -> Iterator[Call]:
+    """Yield the calls in statements."""
+    found = (part for one in expressions_of(statements) for part in parts(one))
+    return (part for part in found if isinstance(part, Call))
+
+
 def non_null_if(condition: Expression, holds: bool) -> frozenset[Expression]:
     """Return what cannot be null if a condition holds, or does not hold."""
     return frozenset(_facts(condition, holds))
@@ -356,6 +362,13 @@ def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
         case Binary(operator="||", left=left, right=right) if not holds:
             yield from _facts(left, False)
             yield from _facts(right, False)
+
+
+def text_pieces(of: Iterable[Expression]) -> Iterator[Expression]:
+    """Yield what is put together to a text, also that of texts inside."""
+    for one in of:
+        is_inner = isinstance(one, Call) and one.operation is ops.CONCAT
+        yield from text_pieces(one.operands) if isinstance(one, Call) and is_inner else (one,)
 
 
 ELEMENT = "element"

@@ -30,13 +30,7 @@ from pyflinkcep.migrate.java.project import (
     spark_type,
     struct_fields,
 )
-from pyflinkcep.migrate.java.source import (
-    inside,
-    lambda_of,
-    line_of,
-    simple_name,
-    text_of,
-)
+from pyflinkcep.migrate.java.source import inside, lambda_of, line_of, simple_name, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed
 from pyflinkcep.migrate.meaning.reader import Reader, tag_of

@@ -14,10 +14,10 @@ from pyflinkcep.migrate.functions.translator import ddl_of, joined_columns
 from pyflinkcep.migrate.java.constants import Const, unescaped
 from pyflinkcep.migrate.java.declarations import JavaType, type_arguments, written_type
 from pyflinkcep.migrate.java.project import Project, columns_of, property_of, spark_type
-from pyflinkcep.migrate.java.source import comma_parts, snake
+from pyflinkcep.migrate.java.source import comma_parts, snake, snake_case
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.python import checked_names, tag_constant
-from pyflinkcep.migrate.meaning.reading import Findings, snake_case
+from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.translated import Note, gathered, null_note
 from pyflinkcep.migrate.meaning.tree import Untranslatable
 from pyflinkcep.migrate.writing import tables
