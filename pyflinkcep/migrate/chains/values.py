@@ -214,6 +214,15 @@ class Stream:
 Value = Const | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
 
 
+def code_of(value: Value | None) -> Code | None:
+    """Return the Java of a value, if it is kept."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, Made | Unknown):
+        return value.code
+    return value.begun if isinstance(value, Link) else None
+
+
 @attrs.define(eq=False, repr=False)
 class Scope:
     """The variables of a block and of those around it, and the class that it is in."""

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import (
-    UNKNOWN,
-    Field,
-    JavaClass,
-    JavaType,
-    Method,
-    class_of,
-)
+from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, class_of
 from pyflinkcep.migrate.java.source import Source, assignments_in, comma_parts
 
 _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
@@ -436,7 +429,7 @@ def chosen(methods: Sequence[Method], given: Sequence[JavaType], project: Projec
 
 
 def _same(given: JavaType, wanted: JavaType) -> bool:
-    return (given.name, given.dims) == (wanted.name, wanted.dims) and given != UNKNOWN
+    return (given.name, given.dims) == (wanted.name, wanted.dims) and given.name != "?"
 
 
 def _is_below(given: JavaType, wanted: JavaType, project: Project) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
-from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Value, code_of
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.project import quoted as quoted_name
@@ -29,7 +29,7 @@ from pyflinkcep.migrate.writing.settings import (
     times_of,
 )
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
-from pyflinkcep.migrate.writing.translation import Translation, code_of
+from pyflinkcep.migrate.writing.translation import Translation
 
 
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
-from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value, code_of
 from pyflinkcep.migrate.check.flink import Checked, Selected, Site
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
@@ -28,7 +28,7 @@ from pyflinkcep.migrate.writing.module import (
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of, writer
 from pyflinkcep.migrate.writing.tables import StatementWriter
-from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
+from pyflinkcep.migrate.writing.translation import Translation, parameters
 
 RESULTS = frozenset(["select", "flatSelect", "process"])
 """The calls that make rows of matches."""

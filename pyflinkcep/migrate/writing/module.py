@@ -232,9 +232,9 @@ class Module:
         """Add a text with columns as a constant, once; return its name."""
         return self.constant(name, literal(ddl, len(name) + 3), comment)
 
-    def define(self, head: str, doc: str, lines: Sequence[str]) -> None:
-        """Add a function with a docstring of one sentence."""
-        self.function(f"def {head}:\n" + indented("\n".join([docstring(doc), *lines])))
+    def define(self, head: str, doc: str, lines: Sequence[str], more: str = "") -> None:
+        """Add a function with a docstring: a sentence, and what more there is to say."""
+        self.function(f"def {head}:\n" + indented("\n".join([docstring(doc, more), *lines])))
 
     def function(self, text: str) -> None:
         """Add a function or class."""

@@ -18,34 +18,18 @@ from pyflinkcep.migrate.chains.values import (
     Item,
     Link,
     Loop,
-    Scope,
     Skip,
     Symbol,
     Unknown,
     Value,
+    code_of,
 )
-from pyflinkcep.migrate.java.source import (
-    Node,
-    Source,
-    children,
-    inside,
-    simple_name,
-    snake,
-    text_of,
-)
+from pyflinkcep.migrate.java.source import Node, children, inside, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.statements import negated
 from pyflinkcep.migrate.meaning.translated import PART, Translated
-from pyflinkcep.migrate.writing.module import (
-    Module,
-    chain,
-    docstring,
-    indented,
-    python_type,
-    raising,
-    timed,
-)
-from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
+from pyflinkcep.migrate.writing.module import Module, chain, indented, python_type, raising, timed
+from pyflinkcep.migrate.writing.translation import Translation, parameters
 
 _MOST_CALLS = 400
 Calls = list[tuple[str, list[str]]]
@@ -102,16 +86,14 @@ class PatternWriter:
         parameters = tuple(self._parameters.items())
         signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
         named = f"the pattern {link.name}" if link.name else "the pattern"
-        doc = docstring(f"Return {named} ({link.begun.place})", link.documented)
-        body = indented("\n".join([doc, *self._lines]))
-        self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
+        doc = f"Return {named} ({link.begun.place})"
+        self.module.define(f"{name}({signature}) -> Pattern", doc, self._lines, link.documented)
         self.written[link] = (name, parameters)
         self.written_starts.add(link.begun.node.start_byte)
         return self.written[link]
 
-    def missed(self, node: Node, source: Source, name: str = "missed_pattern") -> None:
+    def missed(self, code: Code, name: str = "missed_pattern") -> None:
         """Write a function that raises, for a pattern that could not be followed."""
-        code = Code(node, source, Scope(source))
         self.marked.append(code)
         self.module.stub(name, "", "Pattern", f"build the pattern of {code.place}", code)
         self.module.note(code, "a pattern that could not be followed: write it")

@@ -119,7 +119,7 @@ def _translated(
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     for method in lost:
         name = f"{snake(method.name).removesuffix('_pattern')}_pattern"
-        patterns.missed(method.node, source, name)
+        patterns.missed(Code(method.node, source, Scope(source)), name)
     _write_missed(project, source, patterns, idle, used)
     written.notes += _missed_statements(source, module.text(), written.statements)
     written.notes += module.notes
@@ -188,13 +188,13 @@ def _write_missed(
             what = f"nothing that is followed leads to this pattern: {PART}"
             patterns.module.notes.append(Note(source.file, line_of(call), what))
         else:
-            patterns.missed(whole, source)
+            patterns.missed(Code(whole, source, Scope(source)))
     for name, call in calls:
         if name not in STAGES | CHANGES or (source.file, call.end_byte) in patterns.calls:
             continue
         known = _is_in(call, source, [*patterns.marked, *idle])
         if not known and _is_of_pattern(call) and not _is_used(call, source, project):
-            patterns.missed(_whole(call), source, "missed_stage")
+            patterns.missed(Code(_whole(call), source, Scope(source)), "missed_stage")
     for name, call in calls:
         is_job = name == "pattern" and _is_flink(call) and call.start_byte not in used
         if is_job and not _is_in(call, source, patterns.marked):

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value, code_of
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.project import Project
@@ -26,7 +26,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.writing.module import chain, in_units
-from pyflinkcep.migrate.writing.translation import class_made, code_of
+from pyflinkcep.migrate.writing.translation import class_made
 
 
 @attrs.frozen

@@ -9,17 +9,7 @@ from contextlib import suppress
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import (
-    Code,
-    Const,
-    Link,
-    Made,
-    Symbol,
-    Tag,
-    Unknown,
-    Value,
-    names_reached,
-)
+from pyflinkcep.migrate.chains.values import Code, Const, Made, Symbol, Tag, Value, names_reached
 from pyflinkcep.migrate.functions.translator import Translator, joined_columns
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.project import (
@@ -36,25 +26,7 @@ from pyflinkcep.migrate.meaning.calls import constructed
 from pyflinkcep.migrate.meaning.reader import Reader, tag_of
 from pyflinkcep.migrate.meaning.reading import Findings, Scope
 from pyflinkcep.migrate.meaning.translated import Translated
-from pyflinkcep.migrate.meaning.tree import (
-    Call,
-    Captured,
-    Expression,
-    Make,
-    Untranslatable,
-    Var,
-    parts,
-)
-
-
-def code_of(value: Value | None) -> Code | None:
-    """Return the Java of a value, if it is kept."""
-    if isinstance(value, Code):
-        return value
-    if isinstance(value, Made | Unknown):
-        return value.code
-    return value.begun if isinstance(value, Link) else None
-
+from pyflinkcep.migrate.meaning.tree import Call, Captured, Expression, Untranslatable, Var, parts
 
 _MOMENT = re.compile(
     r"([^{}]*?->[^{}]*?)(?:\.toInstant\(\))?\.(?:toEpochMilli|getTime)\(\)\s*", re.DOTALL
@@ -237,7 +209,7 @@ def _known(name: str, value: Value, project: Project, captures: bool) -> Express
 _FUNCTIONS = ("lambda_expression", "method_reference")
 
 
-def _object(made: Made, given: Sequence[Expression | None], project: Project) -> Make | None:
+def _object(made: Made, given: Sequence[Expression | None], project: Project) -> Expression | None:
     """Return an object of a class of the program; None if an argument is not known."""
     of = project.find(simple_name(made.type), made.code.source)
     arguments = [one for one in given if one is not None]
