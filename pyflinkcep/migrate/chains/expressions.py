@@ -109,6 +109,7 @@ def _take_groups(link: Link, call: Call) -> None:
 
 _LISTS = frozenset(["asList", "of", "stream"])
 _READING = frozenset(["forEach", "containsAll", "lastIndexOf", "subList", "toArray", "copyOf"])
+_READING_SETTINGS = ("get", "contains", "isEmpty", "size", "stringPropertyNames", "list")
 _FUNCTIONS = ("lambda_expression", "method_reference", "object_creation_expression")
 
 
@@ -739,6 +740,13 @@ class Expressions:
                 return self._run_from(scope, found, call.arguments, value), True
             getter = self.project.getter(declared, call.method)
             return None if getter is None else self.member(value, getter.name), getter is not None
+        if value.type == "Properties" and not call.method.startswith(_READING_SETTINGS):
+            name, held = f"{call.method}()", scope.unknown(node)
+            match call.method, call.arguments:
+                case (("setProperty" | "put"), (Const(value=str(key)), given)):
+                    name, held = key, given
+            value.state[name] = self._if_sure(held, scope)
+            return None, True
         return flow.built(self, value, call), False
 
     def _of_constant(self, value: Const, call: Call, scope: Scope) -> tuple[Value | None, bool]:

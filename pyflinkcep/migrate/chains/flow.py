@@ -104,7 +104,7 @@ def consumed(walker: Found, value: Value, call: Call) -> Value | None:
     elif call.method in _STREAMS_ONLY and isinstance(value, Unknown):
         return called(walker, elsewhere(walker, call.code), call)
     else:
-        if call.method.startswith(("setStreamTime", "enableCheckpoint")):
+        if call.method.startswith(("setStreamTime", "enableCheckpoint", "execute")):
             walker.settings.append(call)
         return None
     return added(walker, made)

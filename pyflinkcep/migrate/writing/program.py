@@ -7,7 +7,7 @@ import re
 
 from pyflinkcep.migrate.chains.expressions import STAGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
-from pyflinkcep.migrate.chains.values import CHANGES, Code, Link, Scope
+from pyflinkcep.migrate.chains.values import CHANGES, Call, Code, Const, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked, Site, Written
 from pyflinkcep.migrate.java.constants import literal_of
@@ -98,7 +98,7 @@ def _translated(
         applied = [s for s in walker.streams if s.call.method == "pattern"]
         statements = [s for s in walker.streams if s.call.method in STATEMENTS]
         if applied or statements:
-            app = _app(method, owner)
+            app = _app(walker.settings, owner)
             writer = JobWriter(module, translation, patterns, walker.streams, walker.settings, app)
             writer.gaps = walker.gaps
             jobs += writer.write()
@@ -303,12 +303,7 @@ def _loose(walker: Walker, applied: list[Link]) -> list[Link]:
     return [link for link in walker.links if link not in inner]
 
 
-def _app(method: Method | None, owner: JavaClass) -> str:
+def _app(settings: list[Call], owner: JavaClass) -> str:
     """Return the name of a job: that of ``env.execute``, or of the class."""
-    if method is not None and method.body is not None:
-        for call in inside(method.body, "method_invocation"):
-            name = text_of(call.child_by_field_name("name"))
-            arguments = text_of(call.child_by_field_name("arguments")).strip("()")
-            if name == "execute" and arguments.startswith('"') and arguments.count('"') == 2:
-                return arguments.strip('"')
-    return owner.name
+    named = (one.arguments[0] for one in settings if one.method == "execute" and one.arguments)
+    return next((str(one.value) for one in named if isinstance(one, Const)), owner.name)

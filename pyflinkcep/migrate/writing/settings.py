@@ -13,17 +13,8 @@ import attrs
 
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value, code_of
 from pyflinkcep.migrate.chains.walker import Walker
-from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import (
-    Node,
-    children,
-    enclosing,
-    inside,
-    line_of,
-    simple_name,
-    text_of,
-)
+from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.writing.module import chain, in_units
 from pyflinkcep.migrate.writing.translation import class_made
@@ -331,7 +322,7 @@ def _of_builder(made: Made) -> tuple[Options, list[str]]:
             name = f"kafka.{values[0]}" if isinstance(given, Const) else "kafka.TODO"
             found = [(name, values[1] if len(values) == 2 else NOT_SHOWN)]
         elif call.method in ("setProperties", "setKafkaProducerConfig"):
-            found, lost = properties(call.code)
+            found, lost = _properties(call)
         elif call.method == "setStartingOffsets":
             words = [word for word in ("earliest", "latest") if f"{word}(" in written]
             found = [("startingOffsets", word) for word in words]
@@ -373,47 +364,25 @@ def _kafka_source(made: Made) -> Settings:
         bounded = any(call.method == "setBounded" for call in made.calls)
         return kafka(*_of_builder(made), lines=lines, bounded=bounded)
     topics = [a.value for a in made.arguments[:1] if isinstance(a, Const)]
-    options, left = properties(made.code)
+    options, left = _properties(made)
     named = [("subscribe", topic) for topic in topics if isinstance(topic, str)]
     return kafka([*named, *options], left, lines=lines)
 
 
-def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
-    """
-    Return Spark's options for properties of Kafka, and what is done with them beside that.
-
-    The properties are the last argument of a call, unless another one is given.
-    """
-    arguments = children(code.node.child_by_field_name("arguments"))
-    given = given or (arguments[-1] if arguments else None)
-    around = enclosing(code.node, "method_declaration") or code.source.root
-    name = "" if given is None else text_of(given)
-    made = [
-        one.child_by_field_name("value")
-        for one in inside(around, "variable_declarator")
-        if text_of(one.child_by_field_name("name")) == name
-    ]
-    first = made[0] if len(made) == 1 else None
-    is_new = first is not None and first.type == "object_creation_expression"
-    is_empty = first is not None and is_new and not children(first.child_by_field_name("arguments"))
-    found, left = [], [] if is_empty else [f"the properties {name[:60]}"]
-    for call in inside(around, "method_invocation"):
-        owner = call.child_by_field_name("object")
-        method = text_of(call.child_by_field_name("name"))
-        if owner is None or text_of(owner) != name or method.startswith(_READING):
-            continue
-        arguments = children(call.child_by_field_name("arguments"))
-        held = [literal_of(one) or code.scope.values.get(text_of(one)) for one in arguments]
-        known = [one.value if isinstance(one, Const) else None for one in held]
-        if method in ("setProperty", "put") and len(known) == 2 and isinstance(known[0], str):
-            value = str(known[1]) if isinstance(known[1], str | int) else NOT_SHOWN
-            found.append((f"kafka.{known[0]}", value))
+def _properties(call: Call | Made) -> tuple[Options, list[str]]:
+    """Return the properties that are the last argument of a call, and what else is done to them."""
+    given = call.arguments[-1] if call.arguments else None
+    if not isinstance(given, Made) or given.type != "Properties" or given.arguments:
+        written = children(call.code.node.child_by_field_name("arguments"))
+        return [], [f"the properties {''.join(map(text_of, written[-1:]))[:60]}"]
+    found, left = [], []
+    for name, held in given.state.items():
+        if name.endswith("()"):
+            left.append(f"{name} of the properties")
         else:
-            left.append(f"{method}() of the properties")
+            is_shown = isinstance(held, Const) and isinstance(held.value, str | int)
+            found.append((f"kafka.{name}", str(held.value) if is_shown else NOT_SHOWN))
     return found, left
-
-
-_READING = ("get", "contains", "isEmpty", "size", "stringPropertyNames", "list")
 
 
 def sink_of(stream: Stream) -> Settings:
@@ -468,8 +437,7 @@ def _producer(made: Made | None) -> Settings:
     texts = [value for value in values if isinstance(value, str)]
     servers = [("kafka.bootstrap.servers", value) for value in texts if ":" in value][:1]
     options = [*servers, *[("topic", value) for value in texts if ":" not in value][:1]]
-    given = [] if made is None else children(made.code.node.child_by_field_name("arguments"))
-    if made is None or len(given) < 3 or servers:
+    if made is None or len(made.arguments) < 3 or servers:
         return kafka(options, (), ("topic",))
-    found, left = properties(made.code, given[2])
+    found, left = _properties(attrs.evolve(made, arguments=made.arguments[:3]))
     return kafka([*options, *found], left, ("topic",))
