@@ -101,9 +101,7 @@ def decimal(a: Decimal, b: Decimal, operation: str) -> Decimal:
 
 def rem_float(a: float, b: float) -> float:
     """Return the remainder of doubles, with the sign of `a`."""
-    if b == 0 or math.isinf(a) or math.isnan(a) or math.isnan(b):
-        return math.nan
-    return math.fmod(a, b)
+    return math.nan if b == 0 else numbers.float_mod(a, b)
 
 
 def truncated(value: float, bits: int) -> int:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -122,6 +122,7 @@ _WITHOUT_EFFECT = frozenset(["this", "super", "identifier", "scoped_identifier",
 class Expressions:
     """Follows expressions."""
 
+    run: ClassVar[Callable[..., Value | None]]  # Follows the statements of a method
     project: Project  # All classes
     links: list[Link] = attrs.field(factory=list)  # The patterns that were made, each stage one
     # The streams, and what was done with them, in order.
@@ -143,16 +144,6 @@ class Expressions:
     _fields: dict[tuple[JavaClass, str], Value] = attrs.field(factory=dict)
     # The fields that constructors set, of an object, or of a class with unknown arguments.
     _objects: dict[JavaClass | Made, dict[str, Value] | None] = attrs.field(factory=dict)
-
-    def run(
-        self,
-        method: Method,
-        owner: JavaClass,
-        arguments: Sequence[Value] | None = None,
-        this: Made | None = None,
-    ) -> Value | None:
-        """Follow a method."""
-        raise NotImplementedError
 
     # --- expressions
 

@@ -160,9 +160,6 @@ class _Finder:
         if depth > 10:
             raise Untranslatable("a function made by too many others", line_of(node))
         match node.type:
-            case "parenthesized_expression" | "cast_expression":
-                inner = node.child_by_field_name("value") or children(node)[-1]
-                return self.find(inner, at, depth + 1)
             case "lambda_expression":
                 scope = attrs.evolve(at, around=locals_around(node))
                 body = node.child_by_field_name("body")
@@ -173,15 +170,6 @@ class _Finder:
                 return self._created(node, at)
             case "method_invocation":
                 return self._called(node, at, depth)
-            case "identifier" | "field_access":
-                name = text_of(node).rsplit(".", 1)[-1]
-                found = self.project.constant_field(name, at.source, at.within)
-                if found is None and node.type == "field_access":
-                    of = self._class(text_of(node.child_by_field_name("object")), at)
-                    owner = self.project.owner_of(of, name) if of is not None else None
-                    found = (owner.fields[name], owner) if owner is not None else None
-                if found is not None and found[0].value is not None:
-                    return self._held(found, depth)
         what = f"{text_of(node)[:60]} is made where it cannot be followed"
         raise Untranslatable(what, line_of(node))
 

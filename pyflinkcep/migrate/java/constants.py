@@ -120,12 +120,10 @@ def _integer(text: str) -> Const | None:
 
 
 def _floating(text: str) -> Const | None:
-    is_hex = text.startswith("0x")
     type_ = "float" if text.endswith("f") else "double"
-    digits = text.rstrip("fd") if not is_hex or "p" in text else text
     try:
-        value = float.fromhex(digits) if is_hex else float(digits)
-    except (ValueError, OverflowError):
+        value = float(text.rstrip("fd"))
+    except ValueError:
         return None
     return Const(runtime.float32(value) if type_ == "float" else value, JavaType(type_))
 
