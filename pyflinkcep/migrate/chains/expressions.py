@@ -38,7 +38,7 @@ from pyflinkcep.migrate.chains.values import (
     numbered,
     unset,
 )
-from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
+from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     JavaClass,
@@ -60,6 +60,8 @@ from pyflinkcep.migrate.java.source import (
     text_of,
 )
 from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.python import folded
+from pyflinkcep.migrate.meaning.reading import computed
 from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 from pyflinkcep.migrate.meaning.tree import Unary, Var
@@ -76,8 +78,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9]?")
 
 def begin(walker: Expressions, call: Call) -> Link:
     """Return the pattern that a call of ``begin`` makes."""
-    types = call.code.node.child_by_field_name("type_arguments")
-    written = type_arguments(text_of(types)) if types is not None else []
+    written = type_arguments(text_of(call.code.node.child_by_field_name("type_arguments")))
     kind = written[0] if written else None
     if kind is not None and _VARIABLE.fullmatch(kind):  # unless a class is called like that
         kind = kind if walker.project.find(kind, call.code.source) is not None else None
@@ -367,11 +368,9 @@ class Expressions:
         if sign == "-" and isinstance(value, Unknown) and operand.type.endswith("integer_literal"):
             return least(text_of(operand))
         if isinstance(value, Symbol):
-            type_ = BOOLEAN if sign == "!" else value.tree.type.unboxed
-            return Symbol(Unary(sign, value.tree, type_)) if sign != "+" else value
-        if not isinstance(value, Const):
-            return None
-        return unary(sign, value)
+            made = computed(sign, value.tree)
+            return None if made is None else Symbol(made)
+        return folded(sign, value) if isinstance(value, Const) else None
 
     def _ternary_expression(self, node: Node, scope: Scope) -> Value | None:
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
@@ -732,7 +731,8 @@ class Expressions:
             getter = self.project.getter(declared, call.method)
             return None if getter is None else self.member(value, getter.name), getter is not None
         if value.type == "Properties" and not call.method.startswith(_READING_SETTINGS):
-            name, held = f"{call.method}()", scope.unknown(node)
+            name = f"{call.method}()"
+            held: Value = scope.unknown(node)
             match call.method, call.arguments:
                 case (("setProperty" | "put"), (Const(value=str(key)), given)):
                     name, held = key, given

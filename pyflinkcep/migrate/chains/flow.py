@@ -173,7 +173,9 @@ def _of_source(stream: Stream, project: Project) -> str | None:
         return "String" if any("TextLine" in text_of(code.node) for code in codes) else None
     where = made.code.source
     written = _known(type_arguments(made.type), project, where)
-    written = written or _written(made.code.node, project, where)
+    node = made.code.node  # ``KafkaSource.<Event>builder()`` or ``new Source<Event>()``
+    given = node.child_by_field_name("type_arguments") or node.child_by_field_name("type")
+    written = written or _known(type_arguments(text_of(given)), project, where)
     if written:
         return written[0]
     for code in (made.code, *(call.code for call in made.calls)):
@@ -186,12 +188,6 @@ def _of_source(stream: Stream, project: Project) -> str | None:
             if above:
                 return above[0]
     return None
-
-
-def _written(node: Node, project: Project, source: Source) -> list[str]:
-    """Return the type arguments of ``KafkaSource.<Event>builder()`` or ``new Source<Event>()``."""
-    given = node.child_by_field_name("type_arguments") or node.child_by_field_name("type")
-    return [] if given is None else _known(type_arguments(text_of(given)), project, source)
 
 
 def _known(types: list[str], project: Project, source: Source) -> list[str]:

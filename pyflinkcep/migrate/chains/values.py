@@ -25,7 +25,7 @@ from pyflinkcep.migrate.java.source import (
     written_in,
 )
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.python import Python, folded
 from pyflinkcep.migrate.meaning.reading import Findings, as_type, computed
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
@@ -276,7 +276,7 @@ def converted(value: Value, type_: str) -> Value:
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
     if isinstance(left, Const) and isinstance(right, Const):
-        found = java.binary(sign, left, right)
+        found = folded(sign, left, right)
         if found is None and sign in ("==", "!="):
             return Const((left.value == right.value) is (sign == "=="))
         return found

@@ -126,36 +126,24 @@ class Function:
         return bool(self.body.type in ("block", "constructor_body"))
 
 
-def reader_of(function: Function, findings: Findings, known: Mapping[str, Expression]) -> Reader:
-    """Return a reader of the body of a function."""
-    seen = {name: value for name, value in known.items() if name not in function.hidden}
-    fields = {**seen, **function.scope.fields}
-    return Reader(attrs.evolve(function.scope, fields=fields), findings)
-
-
-def function_of(
-    node: Node,
-    source: Source,
-    project: Project,
-    methods: tuple[str, ...],
-    findings: Findings,
-    known: Mapping[str, Expression],
-) -> Function:
-    """Return the function that an argument is."""
-    finder = _Finder(project, methods, findings, known)
-    inner = _Finder(project, _METHODS, findings, known)
-    findings.resolve = lambda one, at: inner.find(one, Scope(at.source, at.within, project), 1)
-    return finder.find(node, Scope(source, project.at(source, line_of(node)), project), 0)
-
-
 @attrs.frozen(eq=False)
-class _Finder:
-    project: Project
-    methods: tuple[str, ...]
-    findings: Findings
-    known: Mapping[str, Expression]
+class Finder:
+    """Finds functions."""
 
-    def find(self, node: Node, at: Scope, depth: int) -> Function:
+    project: Project
+    methods: tuple[str, ...]  # Those that a function may be
+    findings: Findings
+    known: Mapping[str, Expression]  # What variables around stand for
+
+    def of(self, node: Node, source: Source) -> Function:
+        """Return the function that an argument is."""
+        inner = attrs.evolve(self, methods=_METHODS)
+        self.findings.resolve = lambda one, at: inner.find(
+            one, Scope(at.source, at.within, self.project), 1
+        )
+        return self.find(node, Scope(source, self.project.at(source, line_of(node)), self.project))
+
+    def find(self, node: Node, at: Scope, depth: int = 0) -> Function:
         """Return the function that an expression at a place is."""
         if depth > 10:
             raise Untranslatable("a function made by too many others", line_of(node))

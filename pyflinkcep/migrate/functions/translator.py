@@ -11,7 +11,7 @@ from functools import partial
 import attrs
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.functions.finding import Function, first_sentence, function_of, reader_of
+from pyflinkcep.migrate.functions.finding import Finder, Function, first_sentence
 from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, UNKNOWN, JavaType, written_type
 from pyflinkcep.migrate.java.project import (
     Project,
@@ -224,8 +224,8 @@ class Translator:
         return Translated(None, snake_case(name), python, frozenset(imports), notes, stub=True)
 
     def _find(self, kind: str) -> Function:
-        given = (self.node, self.source, self.project)
-        found = function_of(*given, _KINDS[kind].methods, self._findings, self.known)
+        finder = Finder(self.project, _KINDS[kind].methods, self._findings, self.known)
+        found = finder.of(self.node, self.source)
         open_ = [name for name in found.variables if name not in found.scope.types]
         events = found.type_arguments[0].name if found.type_arguments else ""
         if events in open_ and self.event_type:  # new Function<>()
@@ -251,7 +251,9 @@ class Translator:
 
     def _reader(self, function: Function, kind: str) -> Reader:
         """Return a reader in which the parameters of Java are those of Python."""
-        reader = reader_of(function, self._findings, self.known)
+        seen = {name: value for name, value in self.known.items() if name not in function.hidden}
+        fields = {**seen, **function.scope.fields}
+        reader = Reader(attrs.evolve(function.scope, fields=fields), self._findings)
         event = reader.event_type = self._event(function, kind)
         given, names = function.parameters, _KINDS[kind].parameters
         if kind == "element":

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -178,79 +177,14 @@ def converted(constant: Const, type_: JavaType) -> Const | None:
     return constant if isinstance(value, bool) and name in ("boolean", "Boolean", "?") else None
 
 
-def unary(operator: str, of: Const) -> Const | None:
-    """Return the value of a unary operator; None if unknown."""
-    value, type_ = of.value, of.type.name
-    if operator == "!" and isinstance(value, bool):
-        return Const(not value, of.type)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    name = promoted(type_, type_) if type_ in _ORDER else type_
-    if operator == "+":
-        return Const(value, JavaType(name))
-    if operator == "-":
-        negative = wrapped(-value, name) if isinstance(value, int) else -value
-        return Const(negative, JavaType(name))
-    if operator == "~" and isinstance(value, int):
-        return Const(~value, JavaType(name))
-    return None
-
-
-def binary(operator: str, left: Const, right: Const) -> Const | None:
-    """Return the value of a binary operator by Java's rules; None if unknown or an error."""
-    a, b = left.value, right.value
-    if operator == "+" and "String" in (left.type.name, right.type.name):
-        texts = [_text(left), _text(right)]
-        return None if None in texts else Const("".join(map(str, texts)), JavaType("String"))
-    if isinstance(a, bool) and isinstance(b, bool):
-        logical = {"&&": a and b, "||": a or b, "==": a == b, "!=": a != b, "^": a != b}
-        return Const(logical[operator], JavaType("boolean")) if operator in logical else None
-    if left.type.name not in _ORDER or right.type.name not in _ORDER:
-        return None
-    type_ = promoted(left.type.name, right.type.name)
-    x, y = (converted(side, JavaType(type_)) for side in (left, right))
-    if x is None or y is None:
-        return None
-    return _numbers(operator, x.value, y.value, type_)
-
-
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-}  # fmt: skip
-_COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-}  # fmt: skip
-_WHOLE: dict[str, Callable[[int, int], int]] = {
-    "/": runtime.div_int, "%": runtime.rem_int,
-    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
-}  # fmt: skip
-
-
-def _numbers(operator: str, a: Any, b: Any, type_: str) -> Const | None:
-    if operator in _COMPARED:
-        return Const(_COMPARED[operator](a, b), JavaType("boolean"))
-    if type_ in ("int", "long"):
-        if operator in ("<<", ">>", ">>>"):
-            bits = 64 if type_ == "long" else 32
-            moved = a << b % bits if operator == "<<" else a >> b % bits
-            moved = a % (1 << bits) >> b % bits if operator == ">>>" else moved
-            return Const(wrapped(moved, type_), JavaType(type_))
-        compute = _COMPUTED.get(operator) or _WHOLE.get(operator)
-        if compute is None or (operator in "/%" and b == 0):
-            return None
-        return Const(wrapped(compute(a, b), type_), JavaType(type_))
-    if operator == "/" and b != 0:
-        result = a / b
-    elif operator in _COMPUTED:
-        result = _COMPUTED[operator](a, b)
-    else:
-        return None
-    return Const(runtime.float32(result) if type_ == "float" else result, JavaType(type_))
+def joined(left: Const, right: Const) -> Const | None:
+    """Return two constants as one text; None if one is a number that is written when it runs."""
+    texts = [_text(left), _text(right)]
+    return None if None in texts else Const("".join(map(str, texts)), JavaType("String"))
 
 
 def _text(constant: Const) -> str | None:
     value = constant.value
     if isinstance(value, float) and not (value == 0 or 1e-3 <= abs(value) < 1e7):
-        return None  # it is written when it runs
+        return None
     return runtime.text(value) if value is None or constant.is_plain else None

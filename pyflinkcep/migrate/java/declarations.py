@@ -191,10 +191,10 @@ class JavaClass:
         return found
 
     @cached_property
-    def constants(self) -> list[str]:
+    def constants(self) -> dict[str, Node]:
         """The constants of an enum, in order."""
         members = _members(self.node, "enum_constant")
-        return [text_of(node.child_by_field_name("name")) for node in members]
+        return {text_of(node.child_by_field_name("name")): node for node in members}
 
     @property
     def blocks(self) -> list[Node]:

@@ -76,7 +76,11 @@ def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -
 
 def enum_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return a field of an enum, as a choice of its constants; None if it is not known."""
-    values = {constant: _fields(reader, of, node).get(name) for constant, node in _nodes(of)}
+    values: dict[str, Expression | None] = {}
+    for constant, node in of.constants.items():
+        inner, given = reader.at(of.source, of), children(node.child_by_field_name("arguments"))
+        fields = {**initial(inner, of), **set_fields(inner, of, given, node)}
+        values[constant] = fields.get(name)
     return _chosen(reader, owner, of, values)
 
 
@@ -92,23 +96,6 @@ def _chosen(
         test = Call(ops.EQUALS, (owner, Const(constant, JavaType(of.name))), BOOLEAN)
         found = value if found is None else reader.choice(test, value, found)
     return found
-
-
-def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
-    nodes = children(of.node.child_by_field_name("body"))
-    constants = (node for node in nodes if node.type == "enum_constant")
-    return [(text_of(node.child_by_field_name("name")), node) for node in constants]
-
-
-def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
-    given = node.child_by_field_name("arguments")
-    inner = reader.at(of.source, of)
-    values = [inner.read(argument) for argument in children(given)] if given is not None else []
-    constructor = inner.constructor(of, values)
-    if constructor is not None:
-        return {**initial(inner, of), **assigned(inner, of, constructor, values)}
-    names = given_fields(of, len(values))
-    return {**initial(inner, of), **dict(zip(names, values, strict=True))}
 
 
 _LIBRARY = {
@@ -271,7 +258,7 @@ def _of_project(
     """Return a method of one of the project's classes; None if it has none of the name."""
     project = reader.scope.project
     if of.kind == "enum":
-        for constant, one in _nodes(of):
+        for constant, one in of.constants.items():
             if any(part.type == "class_body" for part in children(one)):
                 raise reader.no(node, f"{constant} of the enum {of.name} has methods of its own")
         is_own = bool(arguments) or project.method(of, name, 0) is not None

@@ -9,17 +9,18 @@ import keyword
 import math
 import symtable
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import BITS
+from pyflinkcep.migrate.java.constants import BITS, joined
 from pyflinkcep.migrate.java.declarations import STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.source import snake_case
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.operations import Operation
-from pyflinkcep.migrate.meaning.reading import RUNTIME, Findings
+from pyflinkcep.migrate.meaning.reading import RUNTIME, Findings, computed
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -445,6 +446,19 @@ class Python:
             return _compare(self.node(a), "is" if flag else "==", self.node(b))
         left = self.non_null(a) if strict else self.node(a)
         return _compare(left, "==", self.node(b))
+
+
+@lru_cache(4096)
+def folded(op: str, *of: Const) -> Const | None:
+    """Return what an operator makes of constants, as it is written; None if that is not known."""
+    if op == "+" and len(of) == 2 and STRING in (of[0].type, of[1].type):
+        return joined(*of)
+    made = computed(op, *of)
+    try:
+        value = None if made is None else eval(Python(Findings()).write(made), vars(runtime))
+    except ArithmeticError:
+        return None
+    return None if made is None else Const(value, made.type)
 
 
 def _constant_last(a: Expression, b: Expression) -> list[Expression]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of, promoted
-from pyflinkcep.migrate.java.constants import binary as folded_binary
-from pyflinkcep.migrate.java.constants import unary as folded_unary
+from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     INT,
@@ -29,6 +27,7 @@ from pyflinkcep.migrate.meaning.calls import (
     zero,
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
+from pyflinkcep.migrate.meaning.python import folded
 from pyflinkcep.migrate.meaning.reading import Reading, as_type, computed, parameters_of
 from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
@@ -102,7 +101,7 @@ class Reader(Reading):
     def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
         """Return an operator over two values, with Java's promotions."""
         if isinstance(left, Const) and isinstance(right, Const):
-            found = folded_binary(op, left, right)
+            found = folded(op, left, right)
             if found is not None:
                 return found
         a, b = left.type.unboxed, right.type.unboxed
@@ -166,18 +165,11 @@ class Reader(Reading):
         if operator == "-" and whole is None and "integer" in inner.type:
             return least(text_of(inner))
         operand = self.read(inner)
-        type_ = operand.type.unboxed
-        if isinstance(operand, Const):
-            found = folded_unary(operator, operand)
-            if found is not None:
-                return found
-        if operator == "!":
-            return Unary("!", operand, BOOLEAN)
-        if type_.is_numeric and operator in "+-~":
-            type_ = JavaType(promoted(type_.name, type_.name))
-            operand = as_type(operand, type_)
-            return operand if operator == "+" else Unary(operator, operand, type_)
-        raise self.no(node, f"{operator} of {type_} in {text_of(node)[:60]}")
+        made = folded(operator, operand) if isinstance(operand, Const) else None
+        made = made or computed(operator, operand)
+        if made is not None:
+            return made
+        raise self.no(node, f"{operator} of {operand.type.unboxed} in {text_of(node)[:60]}")
 
     def _update_expression(self, node: Node) -> Expression:
         """Return ``i++`` or ``++i``: the counter changes where its value is read."""

@@ -38,6 +38,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Lambda,
     Make,
+    Unary,
     Untranslatable,
     Var,
     parts,
@@ -145,14 +146,23 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
     return value
 
 
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_COMPARISONS = ("<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^")
 
 
-def computed(op: str, left: Expression, right: Expression) -> Binary | None:
+def computed(op: str, left: Expression, right: Expression | None = None) -> Expression | None:
     """Return an operator over numbers or conditions, with Java's promotions; None for others."""
-    a, b = left.type.unboxed, right.type.unboxed
-    if op in ("&&", "||") or (op in ("&", "|", "^") and a == b == BOOLEAN):
+    a = left.type.unboxed
+    if right is None:
+        if op == "!":
+            return Unary("!", left, BOOLEAN)
+        if not a.is_numeric:
+            return None
+        type_ = JavaType(promoted(a.name, a.name))
+        same = as_type(left, type_)
+        return same if op == "+" else Unary(op, same, type_)
+    b = right.type.unboxed
+    if op in ("&&", "||") or (op in ("&", "|", "^", "==", "!=") and a == b == BOOLEAN):
         return Binary(op, left, right, BOOLEAN)
     if not (a.is_numeric and b.is_numeric):
         return None
@@ -160,7 +170,7 @@ def computed(op: str, left: Expression, right: Expression) -> Binary | None:
         type_ = JavaType(promoted(a.name, a.name))
         return Binary(op, as_type(left, type_), as_type(right, INT), type_)
     type_ = JavaType(promoted(a.name, b.name))
-    if op in _COMPARISONS:
+    if op in ("==", "!=", *_COMPARISONS):
         as_ = a if a == b == JavaType("char") else type_
         return Binary(op, as_type(left, as_), as_type(right, as_), BOOLEAN)
     same = op in _ARITHMETIC

@@ -380,8 +380,9 @@ def _properties(call: Call | Made) -> tuple[Options, list[str]]:
         if name.endswith("()"):
             left.append(f"{name} of the properties")
         else:
-            is_shown = isinstance(held, Const) and isinstance(held.value, str | int)
-            found.append((f"kafka.{name}", str(held.value) if is_shown else NOT_SHOWN))
+            value = held.value if isinstance(held, Const) else None
+            is_shown = isinstance(value, str | int)
+            found.append((f"kafka.{name}", str(value) if is_shown else NOT_SHOWN))
     return found, left
 
 
