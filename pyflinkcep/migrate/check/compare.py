@@ -226,11 +226,11 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:
 def typed_events(events: Sequence[Mapping[str, Any]], schema: str | None) -> list[Record]:
     """Return events from JSON with the types of their columns."""
     types = columns_of(schema or "")
-    rows = []
-    for event in events:
-        row = dict.fromkeys(types) | dict(event)
-        rows.append(Record((k, _typed(v, types.get(k, ""))) for k, v in row.items()))
-    return rows
+    return [_record(dict.fromkeys(types) | dict(event), types) for event in events]
+
+
+def _record(values: Mapping[str, Any], types: Mapping[str, str]) -> Record:
+    return Record((name, _typed(value, types.get(name, ""))) for name, value in values.items())
 
 
 def _typed(value: Any, type_: str) -> Any:
@@ -245,8 +245,7 @@ def _typed(value: Any, type_: str) -> Any:
     if type_ in ("double", "float") and isinstance(value, int):
         return float(value)
     if type_.startswith("struct<") and isinstance(value, Mapping):
-        types = struct_fields(type_)
-        return Record((k, _typed(v, types.get(k, ""))) for k, v in value.items())
+        return _record(value, struct_fields(type_))
     if type_.startswith("array<") and isinstance(value, list):
         return [_typed(v, type_[6:-1]) for v in value]
     return value

@@ -625,17 +625,6 @@ def read_creation(reader: Reading, node: Node) -> Expression:
             return Call(ops.MAP_OF, values, JavaType(type_.name, args))
         args = type_.args or values[0].type.args[:1]
         return Call(ops.LIST_OF, values, JavaType(type_.name, args))
-    if type_.name in ("JSONObject", "ObjectNode", "JsonObject") and not values:
-        return Call(ops.MAP, (), JavaType("JSONObject"))
-    if type_.name == "BigDecimal" and len(values) == 1:
-        (value,) = values
-        text = Const(str(value.value), STRING) if isinstance(value, Const) else value
-        if text.type == STRING:
-            return Call(ops.DECIMAL, (text,), type_)
-    if type_.name == "JSONObject" and len(values) == 1 and values[0].type == STRING:
-        return Call(ops.JSON_OF, values, JavaType("JsonNode"))
-    if type_.name in ("Date", "Timestamp") and len(values) == 1:
-        return Call(ops.TIME_OF_MILLIS, values, type_)
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
         return Call(ops.BUILDER, (text,), type_) if type_.name != "String" else text
@@ -644,9 +633,10 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if type_.name.startswith("Tuple") and values:
         fields = tuple((f"f{place}", value) for place, value in enumerate(values))
         return Make(type_.name, fields, type_)
-    boxed = static_call(reader, type_.name, "valueOf", values, node)  # new Long(text)
-    if boxed is not None:
-        return boxed
+    for name in ("new", "valueOf"):  # new Long(text)
+        made = static_call(reader, type_.name, name, values, node)
+        if made is not None:
+            return made
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 

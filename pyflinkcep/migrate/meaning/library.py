@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 
 import attrs
@@ -261,10 +262,13 @@ def _in_time_unit(
     return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
 
 
-def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
-    if not isinstance(of[0], Const):
-        return None
-    return Call(ops.DECIMAL, (Const(str(of[0].value), STRING),), _DECIMAL)
+def _decimal_of(exact: bool, _: Reading, of: Operands, __: Node) -> Expression | None:
+    """Return a number as a decimal: its digits, or what a double is exactly."""
+    (value,) = of
+    if isinstance(value, Const):
+        number = Decimal(value.value) if exact and value.type.is_floating else value.value
+        value = Const(str(number), STRING)
+    return Call(ops.DECIMAL, (value,), _DECIMAL) if value.type == STRING else None
 
 
 def _at_utc(_: Reading, of: Operands, __: Node) -> Expression | None:
@@ -637,7 +641,12 @@ STATIC = _table(
     *(Method("Character", name, 1, BOOLEAN, f'char_is(a, "{name}")')
       for name in ("isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase",
                    "isWhitespace")),
-    Method("BigDecimal", "valueOf", 1, _DECIMAL, _decimal_of),
+    Method("BigDecimal", "valueOf", 1, _DECIMAL, partial(_decimal_of, False)),
+    Method("BigDecimal", "new", 1, _DECIMAL, partial(_decimal_of, True)),
+    *(Method(name, "new", 1, JavaType(name), ops.TIME_OF_MILLIS) for name in ("Date", "Timestamp")),
+    Method("JSONObject|ObjectNode|JsonObject", "new", 0, JavaType("JSONObject"), ops.MAP),
+    Method("JSONObject", "new", 1, UNKNOWN, lambda _, of, __: (
+        Call(ops.JSON_OF, of, JavaType("JsonNode")) if of[0].type == STRING else None)),
     Method("Pattern", "matches", 2, BOOLEAN,
            lambda _, of, __: Call(ops.MATCHES, of[::-1], BOOLEAN)),
     # --- times

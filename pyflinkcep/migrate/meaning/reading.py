@@ -117,15 +117,12 @@ class Scope:
         taken = {value.name for value in self.values.values() if isinstance(value, Var)}
         around = (v.value for v in self.fields.values() if isinstance(v, Captured))
         taken |= {part.name for v in around for part in parts(v) if isinstance(part, Var)}
-        while python in taken and not self._is(name, python):
+        before = self.values.get(name)
+        while python in taken and not (isinstance(before, Var) and before.name == python):
             python += "_"
         variable = Var(python, type_)
         self.values[name] = variable
         return variable
-
-    def _is(self, name: str, python: str) -> bool:
-        found = self.values.get(name)
-        return isinstance(found, Var) and found.name == python
 
     def inside(self) -> Scope:
         """Return a scope for a block inside."""

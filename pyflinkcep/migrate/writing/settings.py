@@ -13,6 +13,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value, code_of
 from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
@@ -118,6 +119,9 @@ def _duration(arguments: tuple[Value, ...]) -> timedelta | None:
 def _walker(node: Node, code: Code, project: Project) -> tuple[Walker, Scope]:
     """Return what follows an expression inside of code."""
     owner = project.at(code.source, line_of(node)) or code.scope.owner
+    for body in inside(code.node, "class_body"):
+        if body.parent.type == "object_creation_expression":  # the fields of an anonymous class
+            owner = JavaClass("", "class", code.source, body, owner)
     return Walker(project), Scope(code.source, owner, values=ChainMap(dict(code.scope.values)))
 
 
@@ -149,12 +153,6 @@ def _lag(code: Code, project: Project) -> timedelta | None:
             continue
         given = children(made.child_by_field_name("arguments"))
         walker, scope = _walker(made, code, project)
-        for field in inside(code.node, "field_declaration"):  # of an anonymous class
-            for declarator in field.children_by_field_name("declarator"):
-                first = declarator.child_by_field_name("value")
-                name = text_of(declarator.child_by_field_name("name"))
-                if first is not None and name not in scope.values:
-                    scope.set(name, walker.evaluate(first, scope), text_of(field))
         return _taken_off(given[0], walker, scope) if given else None
     node = code.node  # of a class that makes none itself
     above = text_of(node.child_by_field_name("superclass") or node.child_by_field_name("type"))
