@@ -36,7 +36,7 @@ from pyflinkcep.migrate.check.flink import (
     run_on_flink,
 )
 from pyflinkcep.migrate.java.project import Project, columns_of, struct_fields
-from pyflinkcep.migrate.runtime import millis
+from pyflinkcep.migrate.runtime import float32, millis
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.match import Run
@@ -242,8 +242,8 @@ def _typed(value: Any, type_: str) -> Any:
         return date.fromisoformat(value)
     if type_.startswith("decimal"):
         return Decimal(str(value))
-    if type_ in ("double", "float") and isinstance(value, int):
-        return float(value)
+    if type_ in ("double", "float") and isinstance(value, int | float):
+        return float(value) if type_ == "double" else float32(float(value))
     if type_.startswith("struct<") and isinstance(value, Mapping):
         return _record(value, struct_fields(type_))
     if type_.startswith("array<") and isinstance(value, list):

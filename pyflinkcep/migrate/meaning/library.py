@@ -16,7 +16,7 @@ from functools import partial
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import promoted
+from pyflinkcep.migrate.java.constants import BITS, promoted
 from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.project import is_enum, never_equal
 from pyflinkcep.migrate.java.source import Node, children, text_of
@@ -172,9 +172,18 @@ def _formatted(reader: Reading, of: Operands, node: Node) -> Expression | None:
     pattern = of[0].value if of and isinstance(of[0], Const) else None
     if not isinstance(pattern, str):
         return None
-    if not set(_FORMATS.findall(pattern)) <= set("sdfxXcbn%"):
+    kinds = _FORMATS.findall(pattern)
+    if not set(kinds) <= set("sdfxXcbn%"):
         raise reader.no(node, "String.format() with an unusual pattern")
-    return Call(ops.FORMAT, of, STRING)
+    values, kinds = list(of), [kind for kind in kinds if kind not in "n%"]
+    for place, kind in enumerate(kinds[: len(of) - 1], 1):
+        bits = BITS.get(of[place].type.unboxed.name)
+        if kind in "xX" and bits is None:
+            raise reader.no(node, f"String.format() of {of[place].type} with %{kind}")
+        if kind in "xX" and bits is not None:  # of a negative number, its bits
+            unsigned = Operation("unsigned", f"a % {1 << bits}")
+            values[place] = Call(unsigned, (of[place],), of[place].type)
+    return Call(ops.FORMAT, tuple(values), STRING)
 
 
 def _cased(operation: Operation) -> Made:
@@ -607,7 +616,9 @@ STATIC = _table(
     Method("StringUtils", "isBlank", 1, BOOLEAN, ops.BLANK_OR_NULL),
     Method("StringUtils", "isNotEmpty", 1, BOOLEAN, _not(ops.EMPTY_OR_NULL)),
     Method("StringUtils", "isNotBlank", 1, BOOLEAN, _not(ops.BLANK_OR_NULL)),
-    Method("String", "valueOf", 1, STRING, ops.TEXT),
+    Method("String", "valueOf", 1, STRING, lambda _, of, __: (
+        Call(ops.JOINING if of[0].type == JavaType("char", (), 1) else ops.TEXT, of, STRING))),
+    Method("Arrays", "toString", 1, STRING, "text(a)"),
     Method("Objects|Integer|Long|Double|Float|Short|Byte|Character|Boolean", "toString", 1, STRING,
            ops.TEXT),
     Method("String", "format", _ANY, STRING, _formatted),

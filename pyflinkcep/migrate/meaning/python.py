@@ -420,6 +420,8 @@ class Python:
     def _call(self, of: Call) -> ast.expr:
         if of.operation in (ops.EQUALS, ops.SAME):
             return self._equals(of)
+        if of.operation in _TEXTS and any(operand.type.dims for operand in of.operands):
+            raise Untranslatable("the text of an array, which is its address in Java")
         write = _WRITERS.get(of.operation)
         if write is not None:
             return write(self, of.operands)
@@ -467,6 +469,7 @@ def _constant_last(a: Expression, b: Expression) -> list[Expression]:
     return [b, a] if turned else [a, b]
 
 
+_TEXTS = (ops.CONCAT, ops.APPEND, ops.TEXT, ops.TO_STRING, ops.PRINT, ops.FORMAT, ops.LOG)
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
 
 

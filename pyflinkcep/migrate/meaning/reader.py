@@ -165,8 +165,8 @@ class Reader(Reading):
         if operator == "-" and whole is None and "integer" in inner.type:
             return least(text_of(inner))
         operand = self.read(inner)
-        made = folded(operator, operand) if isinstance(operand, Const) else None
-        made = made or computed(operator, operand)
+        held = folded(operator, operand) if isinstance(operand, Const) else None
+        made = held or computed(operator, operand)
         if made is not None:
             return made
         raise self.no(node, f"{operator} of {operand.type.unboxed} in {text_of(node)[:60]}")

@@ -170,8 +170,8 @@ def computed(op: str, left: Expression, right: Expression | None = None) -> Expr
     if op in ("==", "!=", *_COMPARISONS):
         as_ = a if a == b == JavaType("char") else type_
         return Binary(op, as_type(left, as_), as_type(right, as_), BOOLEAN)
-    same = op in _ARITHMETIC
-    return Binary(op, as_type(left, type_), as_type(right, type_), type_) if same else None
+    is_known = op in _ARITHMETIC
+    return Binary(op, as_type(left, type_), as_type(right, type_), type_) if is_known else None
 
 
 def element_of(type_: JavaType) -> JavaType:

@@ -132,3 +132,19 @@ def test_negations_turn_the_operator_alone(java: str, expected: dict[str, bool])
     found = holds(f"(Heat h) -> {java}", list(expected))
 
     assert found == [{answer} for answer in expected.values()]
+
+
+def test_numbers_and_arrays_as_texts() -> None:
+    """Hexadecimal digits are those of a number's bits; an array has a text only by a method."""
+    java = {
+        'String.format("%x", h.getCount())': "ffffffff",
+        'String.format("%d %X", 1, 0L - h.getLevel())': "1 FFFFFFFFFFFFFFFE",
+        "String.valueOf(h.getRoom().toCharArray())": "a,b",
+        'Arrays.toString(h.getRoom().split(","))': "[a, b]",
+    }
+    assert selected(*java, count=-1, level=2, room="a,b") == tuple(java.values())
+    for array in ('"" + h.getRoom().split(",")', 'String.format("%s", h.getRoom().toCharArray())'):
+        refused = function(
+            f'(Map<String, List<Heat>> m) -> {{ Heat h = m.get("a").get(0); return {array}; }}'
+        )
+        assert "address" in refused.notes[-1].what
