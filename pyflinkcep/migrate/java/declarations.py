@@ -32,6 +32,12 @@ class JavaType:
         return JavaType(_BOXES[self.name]) if self.is_boxed else self
 
     @property
+    def boxed(self) -> JavaType:
+        """The type of objects around values of a primitive type; other types are themselves."""
+        names = [box for box, name in _BOXES.items() if name == self.name and not self.dims]
+        return JavaType(names[0]) if names else self
+
+    @property
     def is_boxed(self) -> bool:
         """Whether values are objects around primitive ones."""
         return self.name in _BOXES and not self.dims

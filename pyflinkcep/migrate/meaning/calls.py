@@ -103,6 +103,7 @@ _LIBRARY = {
     "BigInteger", "Matcher", "Comparator",
 }  # fmt: skip
 """Classes whose getters are no columns."""
+_OF_FUNCTIONS = ("Supplier", "Predicate", "Function", "Operator", "Consumer")
 _OF_ENUM = ("name", "toString", "equals", "ordinal")
 _OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
 """Annotations of Lombok by which ``equals`` compares fields."""
@@ -248,7 +249,7 @@ def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
     known = owner.type.is_boxed or owner.type.name in _LIBRARY or is_json(owner.type)
-    known = known or owner.type.dims > 0
+    known = known or owner.type.dims > 0 or owner.type.name.endswith(_OF_FUNCTIONS)
     return isinstance(owner, Var | Get | Call) and not known
 
 
@@ -619,12 +620,16 @@ def read_creation(reader: Reading, node: Node) -> Expression:
         return Call(empty, (), type_)
     if empty is not None and len(values) == 1:
         if isinstance(values[0], Call) and values[0].operation is ops.LIST:
-            return Call(ops.LIST, values[0].operands, JavaType(type_.name, values[0].type.args))
+            held, is_set = values[0].operands, empty is ops.SET
+            made = ops.LIST if not is_set or all(isinstance(one, Const) for one in held) else empty
+            held = tuple(dict.fromkeys(held)) if is_set else held
+            return Call(made, held, JavaType(type_.name, values[0].type.args))
         if empty is ops.MAP:
             args = type_.args or values[0].type.args
             return Call(ops.MAP_OF, values, JavaType(type_.name, args))
         args = type_.args or values[0].type.args[:1]
-        return Call(ops.LIST_OF, values, JavaType(type_.name, args))
+        made = ops.TO_SET if empty is ops.SET else ops.LIST_OF
+        return Call(made, values, JavaType(type_.name, args))
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
         return Call(ops.BUILDER, (text,), type_) if type_.name != "String" else text

@@ -35,6 +35,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Var,
 )
+from pyflinkcep.migrate.runtime import text
 
 Operands = tuple[Expression, ...]
 Result = JavaType | Callable[[Operands], JavaType]
@@ -276,7 +277,7 @@ def _decimal_of(exact: bool, _: Reading, of: Operands, __: Node) -> Expression |
     (value,) = of
     if isinstance(value, Const):
         number = Decimal(value.value) if exact and value.type.is_floating else value.value
-        value = Const(str(number), STRING)
+        value = Const(text(number), STRING)
     return Call(ops.DECIMAL, (value,), _DECIMAL) if value.type == STRING else None
 
 

@@ -420,8 +420,13 @@ class Python:
     def _call(self, of: Call) -> ast.expr:
         if of.operation in (ops.EQUALS, ops.SAME):
             return self._equals(of)
-        if of.operation in _TEXTS and any(operand.type.dims for operand in of.operands):
-            raise Untranslatable("the text of an array, which is its address in Java")
+        for operand in of.operands if of.operation in _TEXTS else ():
+            if operand.type.dims:
+                raise Untranslatable("the text of an array, which is its address in Java")
+            if "Set" in operand.type.name:
+                raise Untranslatable("the text of a set, whose order is another one here")
+        for operand in of.operands if of.operation not in _WITHOUT_ORDER else ():
+            _without_order(operand)
         write = _WRITERS.get(of.operation)
         if write is not None:
             return write(self, of.operands)
@@ -432,6 +437,8 @@ class Python:
     def _equals(self, of: Call) -> ast.expr:
         a, b = of.operands
         x, y = a.type.unboxed, b.type.unboxed
+        if JavaType("BigDecimal") in (x, y):
+            raise Untranslatable("equals() of BigDecimal, which compares zeros at the end too")
         strict = of.operation is ops.EQUALS and not self.is_known(a)
         if x.is_floating and y.is_floating:
             if x == y and of.operation is ops.EQUALS:
@@ -463,12 +470,20 @@ def folded(op: str, *of: Const) -> Const | None:
     return None if made is None else Const(value, made.type)
 
 
+def _without_order(of: Expression) -> None:
+    if of.type.name in ORDERED:
+        raise Untranslatable(f"the order of a {of.type.name}, which is another one here")
+
+
 def _constant_last(a: Expression, b: Expression) -> list[Expression]:
     """Return two operands, a constant one last."""
     turned = isinstance(a, Const) and not isinstance(b, Const)
     return [b, a] if turned else [a, b]
 
 
+ORDERED = ("TreeSet", "LinkedHashSet", "SortedSet")
+"""Sets that have an order in Java."""
+_WITHOUT_ORDER = (ops.HAS, ops.SIZE, ops.NO_ELEMENTS, ops.ADD_TO_SET, ops.ADD_ALL_TO_SET, ops.CLEAR)
 _TEXTS = (ops.CONCAT, ops.APPEND, ops.TEXT, ops.TO_STRING, ops.PRINT, ops.FORMAT, ops.LOG)
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
 
@@ -870,6 +885,7 @@ class Statements:
         return [*lines, "else:", *self._inner(of.otherwise, facts)]
 
     def _for_each(self, of: ForEach) -> list[str]:
+        _without_order(of.iterable)
         iterable = ast.unparse(self.python.events(of.iterable))
         name = of.name if of.name in _names_read(of.body) else "_"
         self._declared.add(name)

@@ -278,9 +278,11 @@ class Reading(ABC):
         a, b = yes.type, no.type
         if a.unboxed == b.unboxed and a != b:
             return Choice(condition, self.unboxed(yes), self.unboxed(no), a.unboxed)
-        type_ = a if a.name != "null" else b
+        type_ = b.boxed if a.name == "null" else a.boxed if b.name == "null" else a
         if a.is_numeric and b.is_numeric and a.unboxed != b.unboxed:
             type_ = JavaType(promoted(a.unboxed.name, b.unboxed.name))
+            if JavaType("char") in (a, b) and any(isinstance(x, Const) for x in (yes, no)):
+                type_ = JavaType("char")  # of a constant, as far as a char holds it
             yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
         return Choice(condition, yes, no, type_)
 
@@ -365,6 +367,8 @@ class Reading(ABC):
 
     def assigned(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value as a variable of a type holds it; better known types are kept."""
+        if isinstance(value, Var) and value.type.name in ("StringBuilder", "StringBuffer"):
+            raise Untranslatable(f"two variables may hold the {value.type} {value.name}")
         if type_ == UNKNOWN or type_.name in ("void", "Object"):
             return value
         if value.type.is_boxed and (type_.is_numeric or type_ == BOOLEAN) and not type_.is_boxed:

@@ -591,7 +591,7 @@ class Sql:
         null = JavaType("null")
         if null in (x, y):
             return operation(COMPARED, f"{operand(self.value(b if x == null else a))} IS NULL")
-        if x.is_floating or y.is_floating or x.dims or y.dims:
+        if x.is_floating or y.is_floating or x.dims or y.dims or JavaType("BigDecimal") in (x, y):
             raise Untranslatable(f"equals() of {a.type}")
         if UNKNOWN not in (x, y) and x != y:
             raise Untranslatable(f"equals() of {a.type} and {b.type}, which is always false")

@@ -29,7 +29,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
-from pyflinkcep.migrate.meaning.python import Python, Statements
+from pyflinkcep.migrate.meaning.python import ORDERED, Python, Statements
 from pyflinkcep.migrate.meaning.reading import Reading, element_of, parameters_of
 from pyflinkcep.migrate.meaning.tree import (
     ELEMENT,
@@ -240,6 +240,8 @@ def _local(reader: Reading, node: Node) -> list[Statement]:
         if value is not None:
             is_raw = not written.args and value.type.args and written.name == value.type.name
             type_ = value.type if written == UNKNOWN or is_raw else written
+            if value.type.name in ORDERED:
+                type_ = attrs.evolve(type_, name=value.type.name)
         value = reader.assigned(value, type_) if value is not None else None
         variable = reader.scope.declare(text_of(name), type_)
         if value is not None and is_parsed(value, reader.findings.parsed):
@@ -714,7 +716,8 @@ def choose(condition: Expression, yes: Expression, no: Expression) -> Expression
                 if value.value:
                     return Binary("||", test, other, BOOLEAN)
                 return Binary("&&", negated(test), other, BOOLEAN)
-    type_ = yes.type if yes.type.name != "null" else no.type
+    type_ = no.type.boxed if yes.type.name == "null" else yes.type
+    type_ = type_.boxed if no.type.name == "null" else type_
     if yes.type.is_numeric and no.type.is_numeric and yes.type != no.type:
         type_ = yes.type if yes.type.unboxed.name in ("double", "float") else no.type
     return Choice(condition, yes, no, type_)

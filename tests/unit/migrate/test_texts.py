@@ -143,8 +143,42 @@ def test_numbers_and_arrays_as_texts() -> None:
         'Arrays.toString(h.getRoom().split(","))': "[a, b]",
     }
     assert selected(*java, count=-1, level=2, room="a,b") == tuple(java.values())
-    for array in ('"" + h.getRoom().split(",")', 'String.format("%s", h.getRoom().toCharArray())'):
-        refused = function(
-            f'(Map<String, List<Heat>> m) -> {{ Heat h = m.get("a").get(0); return {array}; }}'
-        )
-        assert "address" in refused.notes[-1].what
+
+
+CHOSEN = {
+    "(h.getCount() > 2 ? 'x' : 48) + \"\"": "x",
+    "(h.getCount() < 2 ? 'x' : 48) + \"\"": "0",
+    '"" + (h.getCount() > 2 ? null : 5)': "null",
+    '"" + (h.getCount() > 2 ? h.getLevel() : 5)': "7",
+    "BigDecimal.valueOf(1e10).toString() + new BigDecimal(0.5)": "1.0E+100.5",
+    'new HashSet<>(Arrays.asList("a", "a", h.getRoom())).size() + ""': "2",
+}
+
+
+def test_types_of_choices_and_digits_of_decimals() -> None:
+    """A choice with null is of objects, one with a char of chars; doubles have Java's digits."""
+    assert selected(*CHOSEN, count=3, level=7, room="b") == tuple(CHOSEN.values())
+
+
+REFUSED = {
+    'return "" + h.getRoom().split(",");': "the text of an array",
+    'return String.format("%s", h.getRoom().toCharArray());': "the text of an array",
+    'return "" + new HashSet<>(Arrays.asList(h.getRoom(), "a"));': "the text of a set",
+    'Set<String> s = new LinkedHashSet<>(); s.add(h.getRoom()); return String.join("", s);':
+        "the order of a LinkedHashSet",
+    "Set<Integer> s = new TreeSet<>(); s.add(1); int n = 0; for (int x : s) { n = x; } return n;":
+        "the order of a TreeSet",
+    'StringBuilder b = new StringBuilder(); StringBuilder c = b; c.append("x"); return b.toString();':
+        "two variables may hold the StringBuilder",
+    'BooleanSupplier b = () -> h.isOpen(); return b.getAsBoolean() ? "a" : "b";': "getAsBoolean()",
+    'return new BigDecimal("1.0").equals(new BigDecimal("1.00"));': "equals() of BigDecimal",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("java", "why"), REFUSED.items())
+def test_what_python_would_make_something_else_of_is_left_to_write(java: str, why: str) -> None:
+    """Orders, texts and objects that Python has otherwise are refused by name."""
+    body = f'Heat h = m.get("a").get(0); {java}'
+    found = function(f"(Map<String, List<Heat>> m) -> {{ {body} }}")
+    assert found.stub
+    assert why in found.notes[-1].what
