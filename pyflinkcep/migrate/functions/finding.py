@@ -9,14 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import (
-    UNKNOWN,
-    Field,
-    JavaClass,
-    JavaType,
-    Method,
-    read_type,
-)
+from pyflinkcep.migrate.java.declarations import UNKNOWN, JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.project import Project, filled
 from pyflinkcep.migrate.java.source import (
     Node,
@@ -167,13 +160,6 @@ class Finder:
     def _class(self, name: str, at: Scope) -> JavaClass | None:
         return self.project.find(name, at.source, at.within)
 
-    def _held(self, found: tuple[Field, JavaClass], depth: int) -> Function:
-        """Return the function that a field holds."""
-        field, owner = found
-        inner = self.find(field.value, self._at(owner), depth + 1)
-        known = inner.event_type.name != "?" or not field.type.args
-        return inner if known else attrs.evolve(inner, event_type=field.type.args[0])
-
     def _reader(self, at: Scope) -> Reader:
         """Return a reader of what is given to a constructor or method."""
         scope = Scope(at.source, at.within, self.project, values=dict(self.known))
@@ -227,7 +213,9 @@ class Finder:
         of = at.within if owner == "this" else self._class(owner, at)
         held = self.project.constant_field(owner, at.source, at.within) if of is None else None
         if held is not None and held[0].value is not None and name in (*_METHODS, *self.methods):
-            return self._held(held, 0)
+            inner = self.find(held[0].value, self._at(held[1]), 1)
+            known = inner.event_type.name != "?" or not held[0].type.args
+            return inner if known else attrs.evolve(inner, event_type=held[0].type.args[0])
         if of is None and not (owner[:1].isupper() and owner.isidentifier()):
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
         if of is None:  # of a library: as the lambda that it stands for

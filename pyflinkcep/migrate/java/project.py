@@ -213,13 +213,9 @@ class Project:
             types = tuple(type_.name + "[]" * type_.dims for _, type_ in method.parameters)
             if types not in found or found[types].body is None:
                 found[types] = method
-        own = [m for m in found.values() if not self._is_generic(m)]
-        return own or list(found.values())
-
-    @staticmethod
-    def _is_generic(method: Method) -> bool:
-        """Whether a method takes values of a parameter of its class, as what overrides it names."""
-        return any(type_.name in method.owner.variables for _, type_ in method.parameters)
+        names = {one: {type_.name for _, type_ in one.parameters} for one in found.values()}
+        own = [m for m in names if names[m].isdisjoint(m.owner.variables)]  # of no generic class
+        return own or list(names)
 
     def constant_field(
         self, name: str, source: Source, within: JavaClass | None

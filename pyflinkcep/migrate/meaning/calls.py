@@ -7,15 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import (
-    BOOLEAN,
-    INT,
-    STRING,
-    UNKNOWN,
-    JavaClass,
-    JavaType,
-    Method,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, STRING, JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import column_names, discriminator, filled, property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
@@ -238,7 +230,7 @@ def on_value(
         if property_:
             where = f"{name}() is not in the sources"
             reader.note(node, f"{where}: taken as the column {property_}")
-            type_ = BOOLEAN if name.startswith("is") else UNKNOWN
+            type_ = BOOLEAN if name.startswith("is") else JavaType("?")
             return Get(owner, property_, type_)
     if found is None:
         raise reader.no(node, f"{name}() of {owner.type} has no translation")

@@ -24,17 +24,7 @@ from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import json_call
 from pyflinkcep.migrate.meaning.operations import Operation
 from pyflinkcep.migrate.meaning.reading import Reading, element_of
-from pyflinkcep.migrate.meaning.tree import (
-    Call,
-    Cast,
-    Const,
-    Expression,
-    Get,
-    Lambda,
-    Make,
-    Unary,
-    Var,
-)
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Lambda, Make, Unary, Var
 from pyflinkcep.migrate.runtime import text
 
 Operands = tuple[Expression, ...]
@@ -380,14 +370,8 @@ _CONVERSIONS = {
 
 
 def _unboxed(type_: str, reader: Reading, of: Operands, _: Node) -> Expression | None:
-    owner = of[0]
-    plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=owner.type.unboxed)
-    value = reader.cast(plain, JavaType(type_))
+    value = reader.cast(attrs.evolve(of[0], type=of[0].type.unboxed), JavaType(type_))
     return Call(ops.NOT_NULL, (value,), value.type)
-
-
-def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
-    return attrs.evolve(of[0], type=STRING) if isinstance(of[0], Const | Get) else None
 
 
 def _events(reader: Reading, of: Operands, _: Node) -> Expression | None:
@@ -486,7 +470,8 @@ METHODS = _table(
       for name in ("add", "subtract", "multiply")),
     Method("BigDecimal", "doubleValue", 0, _DOUBLE, "float(a)"),
     Method("BigDecimal", "intValue|longValue", 0, LONG, "int(a)"),
-    Method("Class", "getSimpleName", 0, STRING, _class_name),
+    Method("Class", "getSimpleName", 0, STRING, lambda _, of, __: (
+        attrs.evolve(of[0], type=STRING) if isinstance(of[0], Const | Get) else None)),
     # --- times
     *(Method("Duration", name, 0, LONG, partial(_in_unit, unit, Operation("Duration.to", python)))
       for name, unit, python in (

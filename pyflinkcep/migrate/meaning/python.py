@@ -651,7 +651,8 @@ def _item(writer: Python, operands: Operands) -> ast.expr:
 
 
 def _first(writer: Python, operands: Operands) -> ast.expr:
-    if isinstance(operands[0], Call) and operands[0].operation is ops.EVENTS:
+    is_stage = isinstance(operands[0], Call) and operands[0].operation is ops.EVENTS
+    if is_stage or operands[0].type.name in ("Set", "HashSet", "Collection"):  # without places
         return _call("next", _call("iter", writer.events(operands[0])))
     return ast.Subscript(writer.held(operands[0]), writer.literal(0))
 

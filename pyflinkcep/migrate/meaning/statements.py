@@ -9,15 +9,7 @@ from functools import reduce
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import (
-    BOOLEAN,
-    INT,
-    LONG,
-    STRING,
-    UNKNOWN,
-    JavaType,
-    Method,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, STRING, UNKNOWN, JavaType, Method
 from pyflinkcep.migrate.java.source import (
     Node,
     children,
@@ -614,7 +606,7 @@ class _Folder:
             raise Untranslatable("a sum of what depends on other events")
         type_, begins = type_.unboxed, isinstance(before, Const) and before.value == 0
         narrower = added.type.unboxed.name in ("short", "byte", "char", "int", type_.name)
-        if not (begins if type_.name == "double" else type_ in (INT, LONG) and narrower):
+        if not (begins if type_.name == "double" else type_.name in ("int", "long") and narrower):
             raise Untranslatable(f"a sum of {type_}, or of doubles that does not begin with 0")
         if test is not None:
             zero = Const(0.0, type_) if type_.name == "double" else Const(0, INT)
@@ -641,8 +633,8 @@ class _Folder:
         if not self._is_about_element(condition):
             raise Untranslatable("a loop that compares each event with others")
         one = Choice(condition, Const(1, INT), Const(0, INT), INT)
-        found = Aggregate("sum", self.stage, one, LONG)
-        self.returned = Binary(">", found, Const(0, LONG), BOOLEAN), value
+        found = Aggregate("sum", self.stage, one, JavaType("long"))
+        self.returned = Binary(">", found, Const(0, found.type), BOOLEAN), value
 
 
 def _assigned(body: tuple[Statement, ...]) -> Iterator[str]:

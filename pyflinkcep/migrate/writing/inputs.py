@@ -12,7 +12,7 @@ import attrs
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Value, code_of
 from pyflinkcep.migrate.chains.walker import Walker
-from pyflinkcep.migrate.java.project import columns_of
+from pyflinkcep.migrate.java.project import column_names, columns_of
 from pyflinkcep.migrate.java.project import quoted as quoted_name
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant
@@ -20,14 +20,7 @@ from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.meaning.tree import Untranslatable
 from pyflinkcep.migrate.writing.module import Module, chain
-from pyflinkcep.migrate.writing.settings import (
-    Settings,
-    Times,
-    delay_text,
-    reader,
-    source_of,
-    times_of,
-)
+from pyflinkcep.migrate.writing.settings import Settings, Times, delay_text, source_of, times_of
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
 from pyflinkcep.migrate.writing.translation import Translation
 
@@ -66,7 +59,7 @@ def _row(translation: Translation, made: Made) -> str:
     if declared is None or given is None:
         raise Untranslatable("an object whose constructor is not known")
     other = {translation.discriminator(declared.name, made.code): Const(declared.name)}
-    names, unset = translation.fields(declared), Const(None)
+    names, unset = column_names(declared, project), Const(None)
     values = [_value(translation, given.get(n) or other.get(n) or unset) for n in names]
     return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
 
@@ -133,7 +126,7 @@ class InputWriter:
             return made
         if stream in self._written:
             return self._written[stream]
-        wanted = stream.name or self._named(stream) or "events"
+        wanted = next((found.name for found in stream.back() if found.name), "events")
         function = self.module.name(snake(f"read_{snake(wanted)}"))
         lines: list[str] = []
         bounded = self._steps(stream, lines)
@@ -167,9 +160,6 @@ class InputWriter:
         while stream.call.method in _PASSED and stream.inputs:
             stream = stream.inputs[0]
         return stream
-
-    def _named(self, stream: Stream) -> str | None:
-        return next((found.name for found in stream.back() if found.name), None)
 
     def _steps(self, stream: Stream, lines: list[str]) -> bool:
         """Add the statements that make ``events``; return whether they end."""
@@ -385,9 +375,9 @@ class InputWriter:
 
     def _read(self, stream: Stream, source: Settings, lines: list[str]) -> None:
         if source.kind != "kafka":
-            lines.append(reader(source, "events"))
+            lines.append(source.reader("events"))
             return
-        lines.append(reader(source, "records"))
+        lines.append(source.reader("records"))
         if source.lines:
             lines.append('events = records.select(F.col("value").cast("string"))')
             return

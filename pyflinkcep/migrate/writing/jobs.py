@@ -26,7 +26,7 @@ from pyflinkcep.migrate.writing.module import (
     python_type,
 )
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of, writer
+from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of
 from pyflinkcep.migrate.writing.tables import StatementWriter
 from pyflinkcep.migrate.writing.translation import Translation, parameters
 
@@ -337,7 +337,7 @@ class JobWriter:
         elif bounded and sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
         else:
-            self._lines.append(writer(name, sink, bounded=bounded, plain=name in self._plain))
+            self._lines.append(sink.writer(name, bounded=bounded, plain=name in self._plain))
             self._queries += not bounded
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Settings, bounded: bool) -> None:

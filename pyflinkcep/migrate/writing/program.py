@@ -43,10 +43,6 @@ def has_patterns(text: str) -> bool:
     return _BEGIN.search(text) is not None or _APPLY.search(text) is not None or is_match(text)
 
 
-def _matters(node: Node) -> bool:
-    return has_patterns(text_of(node))
-
-
 def translate_file(source: Source, project: Project, module_name: str) -> Written:
     """Return the module of a file, with what to look at."""
     first = Translation(project)
@@ -82,7 +78,7 @@ def _translated(
             returned = walker.run(method, owner)
         else:
             for name, field in owner.fields.items():
-                if field.value is not None and _matters(field.value):
+                if field.value is not None and has_patterns(text_of(field.value)):
                     walker.field(name, Scope(owner.source, owner))
         if isinstance(returned, Link) and returned not in walker.links:
             walker.links.append(returned)
@@ -260,12 +256,12 @@ def _entries(project: Project, source: Source) -> list[tuple[JavaClass, Method |
     methods = [(c, m) for c in classes for same in c.methods.values() for m in same]
     mains = [(c, m) for c, m in methods if m.name == "main"]
     others = [(c, m) for c, m in methods if m.name != "main" and m.body is not None]
-    others = [(c, m) for c, m in others if _matters(m.body)]
+    others = [(c, m) for c, m in others if has_patterns(text_of(m.body))]
     others.sort(key=lambda pair: _APPLY.search(text_of(pair[1].body)) is None)
     fields = [
         (c, None)
         for c in classes
-        if any(f.value is not None and _matters(f.value) for f in c.fields.values())
+        if any(f.value is not None and has_patterns(text_of(f.value)) for f in c.fields.values())
     ]
     return [*mains, *others, *fields]
 

@@ -214,30 +214,28 @@ class Settings:
     lines: bool = False  # Whether its elements are text
     elements: tuple[Value, ...] = ()  # Of elements: what they are
 
+    def reader(self, name: str) -> str:
+        """Return the statement of Python that reads a source."""
+        options = [*self.options, *((option, "TODO") for option in self.missing)]
+        calls = [("format", [quoted(self.kind)])]
+        calls += [("option", [quoted(o), quoted(value)]) for o, value in options if o != "path"]
+        calls.append(("load", [quoted(value) for o, value in options if o == "path"]))
+        return chain("spark.read" if self.bounded else "spark.readStream", calls, f"{name} = ", 4)
 
-def reader(source: Settings, name: str) -> str:
-    """Return the statement of Python that reads a source."""
-    options = [*source.options, *((option, "TODO") for option in source.missing)]
-    calls = [("format", [quoted(source.kind)])]
-    calls += [("option", [quoted(o), quoted(value)]) for o, value in options if o != "path"]
-    calls.append(("load", [quoted(value) for o, value in options if o == "path"]))
-    return chain("spark.read" if source.bounded else "spark.readStream", calls, f"{name} = ", 4)
-
-
-def writer(name: str, sink: Settings, *, bounded: bool, plain: bool = False) -> str:
-    """Return the statement that writes rows to files, to Kafka or to the terminal."""
-    kind, calls = sink.kind, []
-    if kind in ("kafka", "text") and not plain:
-        calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
-    options = [*sink.options, *((option, "TODO") for option in sink.missing)]
-    path = [quoted(value) for option, value in options if option == "path" and bounded]
-    calls.append(("write.format" if bounded else "writeStream.format", [quoted(kind)]))
-    if kind == "console":
-        calls.append(("option", ['"truncate"', "False"]))
-    calls += [("option", [quoted(o), quoted(v)]) for o, v in options if not path or o != "path"]
-    if not bounded and kind != "console":
-        calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]))
-    return chain(name, [*calls, ("save", path) if bounded else ("start", [])], "", 4)
+    def writer(self, name: str, *, bounded: bool, plain: bool = False) -> str:
+        """Return the statement that writes rows to files, to Kafka or to the terminal."""
+        kind, calls = self.kind, []
+        if kind in ("kafka", "text") and not plain:
+            calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
+        options = [*self.options, *((option, "TODO") for option in self.missing)]
+        path = [quoted(value) for option, value in options if option == "path" and bounded]
+        calls.append(("write.format" if bounded else "writeStream.format", [quoted(kind)]))
+        if kind == "console":
+            calls.append(("option", ['"truncate"', "False"]))
+        calls += [("option", [quoted(o), quoted(v)]) for o, v in options if not path or o != "path"]
+        if not bounded and kind != "console":
+            calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]))
+        return chain(name, [*calls, ("save", path) if bounded else ("start", [])], "", 4)
 
 
 _BY_LINES = {

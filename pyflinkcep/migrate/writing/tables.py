@@ -13,7 +13,7 @@ from pyflinkcep.migrate.java.source import comma_parts, line_of, snake
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.writing.module import Module, chain
-from pyflinkcep.migrate.writing.settings import NOT_SHOWN, Settings, kafka, reader, writer
+from pyflinkcep.migrate.writing.settings import NOT_SHOWN, Settings, kafka
 
 Where = tuple[str, int]
 """A file and a line."""
@@ -267,7 +267,7 @@ class StatementWriter:
         sink = None if table is None else _sink_of(table)
         if into is not None and sink is None:
             self._note(where, f"INSERT INTO {into[1]}: write the rows there: {PART}")
-        lines.append(writer(snake(name), sink or Settings("console"), bounded=False))
+        lines.append((sink or Settings("console")).writer(snake(name), bounded=False))
 
     def _view(self, table: Table) -> str:
         """Write the function that reads a table; return the line that makes its view."""
@@ -299,7 +299,7 @@ class StatementWriter:
             taken = [f"F.col({quoted(key)}).alias({quoted(to)})" for to, key in table.metadata]
             names = [quoted(to) for to, _ in table.metadata]
             rows = [("select", [parsed, *taken]), ("select", ['"event.*"', *names])]
-            return [reader(source, "records"), chain("records", rows, "events = ", 4)]
+            return [source.reader("records"), chain("records", rows, "events = ", 4)]
         if connector == "filesystem" and form in ("csv", "json", "parquet", "orc", "text"):
             files = f"spark.readStream.schema({name}).format({quoted(form)})"
             return [f"events = {files}.load({quoted(_path(table))})"]

@@ -10,16 +10,9 @@ from contextlib import suppress
 import attrs
 
 from pyflinkcep.migrate.chains.values import Code, Const, Made, Symbol, Tag, Value, names_reached
-from pyflinkcep.migrate.functions.translator import Translator, joined_columns
+from pyflinkcep.migrate.functions.translator import Translator, ddl_of, joined_columns
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
-from pyflinkcep.migrate.java.project import (
-    Project,
-    columns_of,
-    discriminator,
-    schema_of,
-    spark_type,
-    struct_fields,
-)
+from pyflinkcep.migrate.java.project import Project, discriminator
 from pyflinkcep.migrate.java.source import inside, lambda_of, line_of, simple_name, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed
@@ -122,11 +115,6 @@ class Translation:
         declared = self.project.find(name, code.source)
         return "type" if declared is None else discriminator(declared, self.project)
 
-    def fields(self, declared: JavaClass) -> list[str]:
-        """Return the columns of the events of a class, in order."""
-        schema = schema_of(declared.name, declared.source, self.project) or ""
-        return list(columns_of(schema))
-
     def aliases(self, type_: str | None, code: Code) -> dict[str, str]:
         """Return the fields of a class that have another name in JSON, by that name."""
         declared = self.project.find(simple_name(type_ or "?"), code.source)
@@ -137,19 +125,9 @@ class Translation:
         """Return the schema of a class as DDL."""
         read_ = self.columns.get(type_ and simple_name(type_), {})
         unknown = ", ".join(f"{name} {kind}" for name, kind in read_.items()) or None
-        if type_ is None:
-            return unknown
-        made = schema_of(simple_name(type_), code.source, self.project)
-        if made is not None:
-            return made
-        written = written_type(type_)
-        name = written.name
-        single = spark_type(written, self.project, code.source)
-        if single is None or (unknown and single.startswith("map<")):
-            return unknown  # of a map as an event, the columns are what is read of it
-        if name.startswith("Tuple") and single.startswith("struct<"):
-            return ", ".join(f"{field} {kind}" for field, kind in struct_fields(single).items())
-        return f"value {single}"
+        made = None if type_ is None else ddl_of(written_type(type_), self.project, code.source)
+        is_map = made is not None and made.startswith("value map<")  # as an event: what is read
+        return unknown if made is None or (unknown and is_map) else made
 
 
 def class_made(code: Code, project: Project) -> JavaClass | None:
