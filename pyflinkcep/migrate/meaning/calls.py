@@ -613,15 +613,16 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if empty is not None and len(values) == 1:
         if isinstance(values[0], Call) and values[0].operation is ops.LIST:
             held, is_set = values[0].operands, empty is ops.SET
-            made = ops.LIST if not is_set or all(isinstance(one, Const) for one in held) else empty
+            is_list = not is_set or all(isinstance(one, Const) for one in held)
             held = tuple(dict.fromkeys(held)) if is_set else held
-            return Call(made, held, JavaType(type_.name, values[0].type.args))
+            kind = JavaType(type_.name, values[0].type.args)
+            return Call(ops.LIST if is_list else empty, held, kind)
         if empty is ops.MAP:
             args = type_.args or values[0].type.args
             return Call(ops.MAP_OF, values, JavaType(type_.name, args))
         args = type_.args or values[0].type.args[:1]
-        made = ops.TO_SET if empty is ops.SET else ops.LIST_OF
-        return Call(made, values, JavaType(type_.name, args))
+        copied = ops.TO_SET if empty is ops.SET else ops.LIST_OF
+        return Call(copied, values, JavaType(type_.name, args))
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
         return Call(ops.BUILDER, (text,), type_) if type_.name != "String" else text
