@@ -187,4 +187,5 @@ def _text(constant: Const) -> str | None:
     value = constant.value
     if isinstance(value, float) and not (value == 0 or 1e-3 <= abs(value) < 1e7):
         return None
-    return runtime.text(value) if value is None or constant.is_plain else None
+    write = runtime.float_text if constant.type.name == "float" else runtime.text
+    return write(value) if value is None or constant.is_plain else None

@@ -6,15 +6,7 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of
-from pyflinkcep.migrate.java.declarations import (
-    BOOLEAN,
-    INT,
-    STRING,
-    UNKNOWN,
-    JavaClass,
-    JavaType,
-    read_type,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, STRING, UNKNOWN, JavaClass, JavaType
 from pyflinkcep.migrate.java.project import discriminator, filled, is_assigned
 from pyflinkcep.migrate.java.source import Node, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
@@ -28,7 +20,7 @@ from pyflinkcep.migrate.meaning.calls import (
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
 from pyflinkcep.migrate.meaning.python import folded
-from pyflinkcep.migrate.meaning.reading import Reading, as_type, computed, parameters_of
+from pyflinkcep.migrate.meaning.reading import Reading, as_type, computed, parameters_of, tag_of
 from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -43,18 +35,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     field_of,
 )
-
-
-def tag_of(node: Node | None, declared: JavaType) -> Const | None:
-    """Return ``new OutputTag<…>("name")`` of a declared type as a constant; None for others."""
-    if node is None or node.type != "object_creation_expression":
-        return None
-    type_ = read_type(node.child_by_field_name("type"))
-    arguments = children(node.child_by_field_name("arguments"))
-    name = literal_of(arguments[0]) if arguments else None
-    if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
-        return None
-    return Const(name.value, declared if declared.args and not type_.args else type_)
 
 
 def as_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Node:
@@ -196,8 +176,8 @@ class Reader(Reading):
             raise self.no(node, f"a pattern in {text_of(node)[:60]}")
         name = node.child_by_field_name("name")
         if name is not None:
-            self.scope.values[text_of(name)] = self.cast(value, read_type(right))
-        return self.is_a(value, read_type(right), node)
+            self.scope.values[text_of(name)] = self.cast(value, self.type_at(right))
+        return self.is_a(value, self.type_at(right), node)
 
     def is_a(self, value: Expression, type_: JavaType, node: Node) -> Expression:
         """Return whether an object is of a class, as its column of classes says."""
@@ -364,7 +344,7 @@ class Reader(Reading):
 
     def _array_creation_expression(self, node: Node) -> Expression:
         values = node.child_by_field_name("value")
-        type_ = read_type(node.child_by_field_name("type"))
+        type_ = self.type_at(node.child_by_field_name("type"))
         if values is None:
             size = node.child_by_field_name("dimensions")
             if size is None or len(children(node)) != 2:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import converted, promoted
+from pyflinkcep.migrate.java.constants import converted, literal_of, promoted
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     INT,
@@ -196,6 +196,18 @@ def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
             type_ = read_type(part.child_by_field_name("type"))
             result.append((text_of(part.child_by_field_name("name")), type_))
     return result
+
+
+def tag_of(node: Node | None, declared: JavaType) -> Const | None:
+    """Return ``new OutputTag<…>("name")`` of a declared type as a constant; None for others."""
+    if node is None or node.type != "object_creation_expression":
+        return None
+    type_ = read_type(node.child_by_field_name("type"))
+    arguments = children(node.child_by_field_name("arguments"))
+    name = literal_of(arguments[0]) if arguments else None
+    if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
+        return None
+    return Const(name.value, declared if declared.args and not type_.args else type_)
 
 
 @attrs.define(eq=False)

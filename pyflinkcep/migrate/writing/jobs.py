@@ -16,15 +16,7 @@ from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, s
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
-from pyflinkcep.migrate.writing.module import (
-    WIDTH,
-    Module,
-    call,
-    chain,
-    indented,
-    literal,
-    python_type,
-)
+from pyflinkcep.migrate.writing.module import WIDTH, Module, call, chain, literal, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of
 from pyflinkcep.migrate.writing.tables import StatementWriter
@@ -371,7 +363,7 @@ class JobWriter:
         )
         session = f"SparkSession.builder.appName({quoted(self.app)}).getOrCreate()"
         if not self._given:
-            self.module.main(f'if __name__ == "__main__":\n    {name}({session})')
+            self.module.main(f"{name}({session})")
             return
         lines = ["parser = argparse.ArgumentParser()"]
         for parameter, kind in self._given.items():
@@ -382,7 +374,7 @@ class JobWriter:
                 f'parser.add_argument("--{option}", dest="{parameter}"{more}, required=True)'
             )
         lines.append(f"{name}({session}, **vars(parser.parse_args()))")
-        self.module.main('if __name__ == "__main__":\n' + indented("\n".join(lines)))
+        self.module.main(*lines)
 
     # --- the functions that match
 

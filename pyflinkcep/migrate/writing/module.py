@@ -248,9 +248,9 @@ class Module:
         self.define(f"{name}({given}) -> {returns}", f"TODO: {what}", raising(code, node))
         return name
 
-    def main(self, text: str) -> None:
+    def main(self, *lines: str) -> None:
         """Add statements that run if the module is the program."""
-        self._main.append(text)
+        self._main.append('if __name__ == "__main__":\n' + indented("\n".join(lines)))
 
     def translated(self, made: Translated) -> str:
         """Add a translated function, once; return its name."""

@@ -16,8 +16,8 @@ from pyflinkcep.migrate.java.project import Project, discriminator
 from pyflinkcep.migrate.java.source import inside, lambda_of, line_of, simple_name, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed
-from pyflinkcep.migrate.meaning.reader import Reader, tag_of
-from pyflinkcep.migrate.meaning.reading import Findings, Scope
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.reading import Findings, Scope, tag_of
 from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.migrate.meaning.tree import Call, Captured, Expression, Untranslatable, Var, parts
 

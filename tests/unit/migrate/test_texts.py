@@ -150,6 +150,8 @@ CHOSEN = {
     "(h.getCount() < 2 ? 'x' : 48) + \"\"": "0",
     '"" + (h.getCount() > 2 ? null : 5)': "null",
     '"" + (h.getCount() > 2 ? h.getLevel() : 5)': "7",
+    '"" + (0.1f + 0.2f)': "0.3",
+    "new HashMap<>(Map.of(h.getRoom(), 1)).keySet().iterator().next()": "b",
     "BigDecimal.valueOf(1e10).toString() + new BigDecimal(0.5)": "1.0E+100.5",
     'new HashSet<>(Arrays.asList("a", "a", h.getRoom())).size() + ""': "2",
 }
