@@ -96,6 +96,34 @@ def test_settings_of_kafka(tmp_path):
     assert report.status == 1
 
 
+SETTINGS = """
+public class Settings {
+    static final String SERVERS = "one:9092";
+    static final Properties FILLED_ELSEWHERE = new Properties();
+    static Properties of(String group) {
+        Properties made = new Properties();
+        made.setProperty("bootstrap.servers", SERVERS);
+        made.put("group.id", group);
+        return made;
+    }
+}
+"""
+
+
+def test_properties_are_followed_through_methods(tmp_path):
+    """Properties that a method makes are settings, with constants; those filled elsewhere are noted."""
+    (tmp_path / "Settings.java").write_text(SETTINGS, encoding="utf-8")
+    for given in ('Settings.of("g")', "Settings.FILLED_ELSEWHERE"):
+        source = f'env.addSource(new FlinkKafkaConsumer<>("t", new EvSchema(), {given}))'
+        translated(tmp_path, source, name=f"Job{len(given)}")
+    known, lost = (one for one in migrate([str(tmp_path)]).report.files)
+    assert '.option("kafka.bootstrap.servers", "one:9092")' in known.text
+    assert '.option("kafka.group.id", "g")' in known.text
+    assert "the properties Settings.FILLED_ELSEWHERE of the source is left out" in "".join(
+        note.what for note in lost.notes
+    )
+
+
 def test_a_type_that_every_event_has(tmp_path):
     """``subtype`` of the class of the events is no condition."""
     report = translated(tmp_path, first=".subtype(Ev.class)")

@@ -368,7 +368,8 @@ def _kafka_source(made: Made) -> Settings:
 def _properties(call: Call | Made) -> tuple[Options, list[str]]:
     """Return the properties that are the last argument of a call, and what else is done to them."""
     given = call.arguments[-1] if call.arguments else None
-    if not isinstance(given, Made) or given.type != "Properties" or given.arguments:
+    is_known = isinstance(given, Made) and given.type == "Properties" and not given.arguments
+    if not isinstance(given, Made) or not is_known or not given.state:  # or filled elsewhere
         written = children(call.code.node.child_by_field_name("arguments"))
         return [], [f"the properties {''.join(map(text_of, written[-1:]))[:60]}"]
     found, left = [], []
