@@ -39,6 +39,9 @@ SQL = {
     "(Reading r) -> r instanceof Heat h && h.isOpen()": "type = 'Heat' AND open",
     "(Reading r) -> r.getClass() == Power.class": "type = 'Power'",
     "new Above(7)": "degrees > 7.0 AND NOT isnan(degrees)",
+    "new SimpleCondition<Heat>() { private final int low = 3; private int high = low * 10; "
+    "public boolean filter(Heat h) { return h.getCount() > low && isBelow(h); } "
+    "private boolean isBelow(Heat h) { return h.getCount() < high; } }": "count > 3 AND count < 30",
     "(Heat h) -> h.getCount() % 2 == 0": "count % 2 = 0",
     "(Heat h) -> h.getTime() / 1000 > 5": "time DIV 1000 > 5",
     "(Heat h) -> h.getCount() + 1L > 5": "CAST(count AS bigint) + 1 > 5",
