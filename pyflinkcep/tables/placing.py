@@ -412,24 +412,24 @@ class _Numbered(_Stoppable):
             ends += [int(times[0]), int(times[-1])]
             own = _words(bits)
             words = words or [np.empty(size, word.dtype) for word in own]
-            end = count + length
+            moved = moved or [np.empty(size, field.dtype) for field in fields]
+            index, end = None, count + length
             if needed is None:
                 number = numbering.add(keys, None, None, codes[count:end], None)
             else:
                 chosen = rows[count:end]
                 number = numbering.add(keys, own[0], needed, codes[count:end], chosen)
-                places = chosen[:number]
-                own = [own[0][places]]
-                times = times[places]
-                fields = [field[places] for field in fields]
-                places += at
-            for word, held in zip(words, own, strict=True):
-                word[count : count + number] = held
+                index = chosen[:number].astype(np.intp)
+                chosen[:number] += at
+            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
             if moments is not None:
-                moments[count : count + number] = times
-            moved = moved or [np.empty(size, field.dtype) for field in fields]
-            for room, field in zip(moved, fields, strict=True):
-                room[count : count + number] = field
+                pairs.append((moments, times))
+            for room, given in pairs:
+                target = room[count : count + number]
+                if index is None:
+                    target[:] = given
+                else:
+                    np.take(given, index, out=target, mode="clip")
             kept.append(number)
             count += number
         values, counts, order = numbering.found()

@@ -19,7 +19,7 @@ from pyflinkcep.time import MIN_WATERMARK, wrong_unit
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
-_AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
+_AT_ONCE = 1 << 17  # Events, whose columns fit the caches of a processor
 
 
 class Unfit(Exception):

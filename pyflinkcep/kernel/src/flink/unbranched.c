@@ -225,7 +225,7 @@ static int match_events(Stretch *own, Py_ssize_t start, Py_ssize_t end) {
     Py_ssize_t words = own->events->words;
     uint64_t last = (uint64_t)table->events - 1;
     for (Py_ssize_t at = start; at < end; at++) {
-        if (check_signals() < 0) return -1;
+        if ((at & 1023) == 0 && lock_signals() < 0) return -1;
         if (times[at] >= own->deadline && pass_time(own, times[at]) < 0) return -1;
         uint64_t event = words == 0 ? 0 : (uint64_t)bits[at * words] & last;
         uint32_t takes = table->takes[event], ends = table->ends[event];
