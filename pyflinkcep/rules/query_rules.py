@@ -130,22 +130,19 @@ def eql_found(
     """Return the matches of an EQL query, and their keys; steps are named by their numbers."""
     holding = [events.holding(number).astype(np.int64) for number in wants.conditions]
     numbers = KeyNumbers(events.fields, query, narrowed)
-    found, keys = places_of(query, events.in_time, holding, numbers)
-    if not query.model.is_sequence:
-        rows = np.asarray(found, np.int64).reshape(-1)
-        size = len(rows)
-        kinds, stages = np.ones(size, np.uint8), np.zeros(size, np.int32)
-        ends = np.arange(1, size + 1)
-        return Found(["1"], kinds, events.ms[rows], ends, stages, rows), None
-    count = max(map(len, found), default=0)
-    results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
-    last = events.ms
-    for match in found:
-        taken = {f"{n}": [row] for n, row in enumerate(match, 1) if row is not None}
-        results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
-    firsts = [next(row for row in match if row is not None) for match in found]
-    asked = np.asarray(firsts, np.int64), np.asarray(keys, np.int64)
-    return results.take(), eql_keys(query, numbers, *asked)
+    rows, keys = places_of(query, events.in_time, holding, numbers)
+    count, size = rows.shape
+    own = query.model.expanded if query.model.is_sequence else ()
+    taking = np.flatnonzero([not step.is_missing for step in own]) if own else np.arange(1)
+    found = Found(
+        [f"{number}" for number in range(1, max(len(own), 1) + 1)],
+        np.ones(count, np.uint8),
+        events.ms[rows[:, -1]],
+        np.arange(1, count + 1) * size,
+        np.tile(taking.astype(np.int32), count),
+        rows.reshape(-1),
+    )
+    return found, eql_keys(query, numbers, rows[:, 0], keys) if own else None
 
 
 def eql_keys(query: Eql, numbers: KeyNumbers, firsts: Ints, keys: Ints) -> Keys | None:

@@ -75,7 +75,7 @@ class Sent:
 
     rows: Rows  # The events
     targets: Ints  # The route of each, and the number of the place
-    holding: pa.ListArray  # The numbers of the conditions that hold for it
+    holding: pa.ListArray  # For each event, sent or not, the conditions that hold for it
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -186,8 +186,6 @@ class RoutedRules:
             order = np.argsort(rows, kind="stable")
             rows, targets = rows[order], targets[order]
         held = _lists([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
-        if not np.array_equal(rows, np.arange(size)):
-            held = held.take(integers(rows))
         return Sent(rows, targets, held)
 
     def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:

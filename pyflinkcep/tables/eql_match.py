@@ -102,7 +102,11 @@ def _found(query: Eql, events: EqlEvents, category: str) -> list[list[int | None
     fields = events.fields
     trees = trees_of(query, fields, category)
     holding = [np.flatnonzero(fields.holds(tree)) for tree in trees]
-    return places_of(query, events, holding, KeyNumbers(fields, query))[0]
+    found: list[list[int]] = places_of(query, events, holding, KeyNumbers(fields, query))[
+        0
+    ].tolist()
+    placed = rule_of(query.model).placed if query.model.is_sequence else list[int | None]
+    return [placed(match) for match in found]
 
 
 def trees_of(query: Eql, fields: EventFields, category: str) -> list[Tree]:
@@ -114,28 +118,22 @@ def trees_of(query: Eql, fields: EventFields, category: str) -> list[Tree]:
 
 def places_of(
     query: Eql, events: EqlEvents, holding: Sequence[Ints], numbers: KeyNumbers
-) -> tuple[list[list[int | None]], list[int]]:
+) -> tuple[Ints, Ints]:
     """
-    Return the matches of a query, and the numbers of the keys of a sequence.
+    Return the matches of a query, a row of events for each, and the keys of a sequence by number.
 
     Given are the events of each step and of ``until``, ascending. They are known by their places.
     """
     model = query.model
-    found: list[list[int | None]]
-    keys: list[int] = []
+    keys: Ints = np.zeros(0, np.int64)
     if model.is_sequence:
         rule = rule_of(model)
         offers = _offers(query, events, holding, numbers)
         runs = latest_rules([rule]).process(events.times, offers, is_last=True)
-        order = events.order.tolist()
-        found = [
-            rule.placed(order[handle] for handle in handles) for _, _, handles in runs.listed()
-        ]
-        keys = runs.keys.tolist()
+        found, keys = events.order[runs.handles].reshape(-1, rule.size), runs.keys
     else:
         (rows,) = holding
-        own = rows[np.argsort(events.places[rows])]
-        found = [[place] for place in own.tolist()]
+        found = rows[np.argsort(events.places[rows])].reshape(-1, 1)
     for pipe in model.pipes:
         first = 0 if pipe.is_head else max(len(found) - pipe.count, 0)
         taken = slice(first, first + pipe.count)

@@ -125,6 +125,14 @@ def map_in_arrow(
     return dataframe.mapInArrow(run, schema)
 
 
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    """Return into how many partitions a shuffle divides."""
+    return int(str(session.conf.get(SHUFFLE_PARTITIONS, "200")))
+
+
 def shuffled(events: DataFrame, layout: Layout) -> DataFrame:
     """Return prepared events with each key in one partition; all in one without a key."""
     if not layout.key_signature:

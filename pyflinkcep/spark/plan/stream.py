@@ -38,7 +38,13 @@ from pyflinkcep.spark.arrow.internals import (
     without_marks,
 )
 from pyflinkcep.spark.plan.analysis import set_or_refuse
-from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
+from pyflinkcep.spark.plan.job import (
+    SHUFFLE_PARTITIONS,
+    Job,
+    Prepared,
+    map_in_arrow,
+    shuffle_partitions,
+)
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,
@@ -183,7 +189,6 @@ def choose_state_store(spark: SparkSession) -> None:
 
 
 _LOGGER = logging.getLogger("pyflinkcep")
-_SETTING = "spark.sql.shuffle.partitions"
 _FEW = 4  # How many tasks for each core are few
 _hinted: set[str] = set()  # The applications that were told: once is enough
 
@@ -193,14 +198,14 @@ def hint_at_partitions(session: SparkSession) -> None:
     context = spark_context(session)
     if not is_local(context):
         return
-    partitions, cores = int(str(session.conf.get(_SETTING))), context.defaultParallelism
+    partitions, cores = shuffle_partitions(session), context.defaultParallelism
     if partitions <= _FEW * cores or context.applicationId in _hinted:
         return
     _hinted.add(context.applicationId)
     _LOGGER.warning(
         "each micro-batch of the stream takes %d tasks with state on %d cores: on one machine, set "
         "%s to %d before the first start. A checkpoint keeps the number that it began with.",
-        partitions, cores, _SETTING, cores,
+        partitions, cores, SHUFFLE_PARTITIONS, cores,
     )  # fmt: skip
 
 

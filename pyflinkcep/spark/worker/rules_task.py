@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
+from typing import Any
 
 import attrs
 import numpy as np
@@ -18,12 +19,13 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.rules.page_events import HOLDING
-from pyflinkcep.rules.routes import RoutedRules
+from pyflinkcep.rules.routes import RoutedRules, Sent
 from pyflinkcep.rules.rule_pages import RulePages
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.pack import PackTask
+from pyflinkcep.spark.worker.packets import Packets
 from pyflinkcep.spark.worker.runtime import large_tables, running
 from pyflinkcep.tables.order import Rows
 
@@ -38,19 +40,25 @@ class SendingTask:
     rules: RoutedRules
     kept: Sequence[str]  # The columns of events that are sent
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the events that rules want."""
+    def run(self, packets: Packets, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the events that rules want, in packets."""
         for table in large_tables(batches, _at_once(len(self.rules.conditions))):
-            rows, _ = self.sent(table)
-            if rows.num_rows:
-                yield from rows.to_batches()
+            sent = self.rules.sent(table)
+            if len(sent.rows):
+                buckets = packets.bucket_of(sent.targets)
+                order = np.argsort(buckets.astype(np.uint16), kind="stable")
+                yield packets.written(self._rows(table, sent, order), buckets)
 
     def sent(self, table: pa.Table) -> tuple[pa.Table, Rows]:
         """Return a row for each place that wants an event, and which events are wanted."""
         sent = self.rules.sent(table)
-        rows = table.select(list(self.kept)).take(integers(sent.rows))
-        rows = rows.append_column(HASH, integers(sent.targets))
-        return rows.append_column(HOLDING, sent.holding), sent.rows
+        return self._rows(table, sent, slice(None)), sent.rows
+
+    def _rows(self, table: pa.Table, sent: Sent, order: Any) -> pa.Table:
+        own = integers(sent.rows[order])
+        rows = table.select(list(self.kept)).take(own)
+        rows = rows.append_column(HASH, integers(sent.targets[order]))
+        return rows.append_column(HOLDING, sent.holding.take(own))
 
 
 @attrs.frozen(eq=False, kw_only=True)

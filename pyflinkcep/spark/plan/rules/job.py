@@ -9,6 +9,7 @@ from functools import partial
 import attrs
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -39,13 +40,14 @@ from pyflinkcep.sase import SaseQuery
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import common_kind, is_ansi
 from pyflinkcep.spark.plan.conditions import checked_conditions
-from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
+from pyflinkcep.spark.plan.job import Job, map_in_arrow, shuffle_partitions, watched
 from pyflinkcep.spark.plan.queries.job import in_session_zone
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import RULES, layout_facts
 from pyflinkcep.spark.worker.pack import PackTask, RowsTask
+from pyflinkcep.spark.worker.packets import BUCKET, PACKETS, Packets
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, RulesTask, SendingTask
 from pyflinkcep.tables.sql import evaluated_by
 from pyflinkcep.tables.typed_columns import widest
@@ -95,18 +97,18 @@ class RulesJob:
         prepared = self.job.prepared(self.computed, positions=True)
         own = self.job.source.event_columns
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
-        task = SendingTask(self.rules, kept)
         fields = [prepared.events.schema[name] for name in kept]
-        fields += sent_fields(IntegerType())
-        sent = map_in_arrow(
-            prepared.events, task.run, StructType(fields), self.job.name, prepared.layout
-        )
+        schema = arrow_schema(StructType([*fields, *sent_fields(IntegerType())]))
+        packets = Packets.of(schema, shuffle_partitions(prepared.events.sparkSession))
+        task = partial(SendingTask(self.rules, kept).run, packets)
+        name = self.job.name
+        sent = map_in_arrow(prepared.events, task, PACKETS, name, prepared.layout)
         layout = attrs.evolve(
             prepared.layout, key_signature=(HASH,), payload=(*own, HOLDING), bit_columns=()
         )
-        schema = self.schema
-        matching = RulesTask(self.rules.arrived(), layout, own, schema)
-        return self.job.run(Prepared(sent, layout), matching.run, schema)
+        matching = RulesTask(self.rules.arrived(), layout, own, self.schema)
+        arriving = packets.reading(watched(matching.run, layout.key_signature))
+        return map_in_arrow(sent.repartition(F.col(BUCKET)), arriving, self.schema, name)
 
     def stream(self) -> StreamJob:
         """Return the job on unbounded events."""
