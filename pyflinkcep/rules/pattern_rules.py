@@ -25,7 +25,6 @@ from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.shared_events import Route, SharedEvents
-from pyflinkcep.rules.wants import Wanted as WantedEvents
 from pyflinkcep.rules.wants import Wants
 from pyflinkcep.tables.column_match import as_values, expressions_on
 from pyflinkcep.tables.match import Run
@@ -109,8 +108,9 @@ def pattern_found(
 
 def _found(wanting: WantingPattern, route: Route, events: SharedEvents) -> Found:
     nfa, table = wanting.nfa, events.table
-    wanted = wanting.wants.of(lambda n: route.places[events.holding(n)], len(route.rows))
-    rows: Ints = route.rows[wanted.places].astype(np.int64)
+    wanted = wanting.wants.of(lambda n: route.places_of(events.holding(n)), len(route.rows))
+    places = wanted.places.astype(np.int64)
+    rows: Ints = places if route.are_in_order else route.rows.take(places).astype(np.int64)
     taken = rows
     if len(rows) * 4 < table.num_rows and over_stages(nfa):
         table, taken = table.take(integers(rows)), np.arange(len(rows))
@@ -124,23 +124,25 @@ def _found(wanting: WantingPattern, route: Route, events: SharedEvents) -> Found
     nfa.open(RuntimeContext())
     matcher = make_matcher(nfa, Wanted(by_windows=True), expressions)
     matcher.set_events(store)
-    parts = list(matcher.run(_stretches(nfa, wanting.needs, wanted, route), False, None))
+    stretches = _stretches(nfa, wanting.needs, wanted.bits, places, route)
+    parts = list(matcher.run(stretches, False, None))
     parts.append(matcher.finish(None))
     found = Found.concat(parts)
     return attrs.evolve(found, handles=rows[found.handles])
 
 
-def _stretches(nfa: NFA, needs: KeyNeeds | None, wanted: WantedEvents, route: Route) -> Stretches:
+def _stretches(
+    nfa: NFA, needs: KeyNeeds | None, bits: Ints | None, places: Ints, route: Route
+) -> Stretches:
     """Return the events of each key."""
-    places = wanted.places
-    groups = route.groups[places]
-    firsts = np.flatnonzero(np.r_[len(groups) > 0, groups[1:] != groups[:-1]][: len(groups)])
-    needed = needed_stretches(CepOperator(nfa), wanted.bits, firsts, needs)
+    groups = route.groups.take(places)
+    firsts = np.append(0, np.flatnonzero(groups[1:] != groups[:-1]) + 1)[: len(groups)]
+    needed = needed_stretches(CepOperator(nfa), bits, firsts, needs)
 
     def key_of(number: int) -> Any:
         return route.keys.value_of(int(route.rows[places[firsts[number]]]))
 
-    matched = Events(route.times[places], None, 0, wanted.bits)
+    matched = Events(route.times.take(places), None, 0, bits)
     return Stretches(matched, np.r_[firsts, len(places)], needed, key_of)
 
 

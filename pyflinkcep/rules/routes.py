@@ -156,6 +156,10 @@ class RoutedRules:
 
     # --- before events are sent
 
+    def sending(self) -> RoutedRules:
+        """Return what is needed of them before events are sent."""
+        return attrs.evolve(self, rules=())
+
     def events(self, table: pa.Table) -> SharedEvents:
         """Return events of which conditions are to be computed."""
         texts = [condition for condition in self.conditions if isinstance(condition, str)]
@@ -218,9 +222,7 @@ class RoutedRules:
         numbers = plain_numbers(holding.flatten())
         rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         ends = np.cumsum(np.bincount(numbers))
-        # Short numbers are sorted by their digits.
-        short = numbers.astype(np.uint16) if len(ends) < 1 << 16 else numbers
-        rows = rows[np.argsort(short, kind="stable")]
+        rows = rows.take(np.argsort(numbers, kind="stable"))  # short ones by their digits
         given = {
             number: rows[begin:end]
             for number, (begin, end) in enumerate(pairwise([0, *ends.tolist()]))
@@ -395,9 +397,14 @@ def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> t
     return rows, np.asarray(known, np.int64)[inverse.reshape(-1)]
 
 
+def number_type(count: int) -> type[np.uint16 | np.int32]:
+    """Return the type of the numbers of some conditions."""
+    return np.uint16 if count <= 1 << 16 else np.int32
+
+
 def _lists(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
     """Return for each event the conditions that hold for it: their codes, or else their numbers."""
-    known = np.arange(len(held), dtype=np.int32) if codes is None else codes
+    known = np.arange(len(held), dtype=number_type(len(held))) if codes is None else codes
     counts = np.zeros(size + 1, np.int32)
     for rows in held:
         counts[rows + 1] += 1

@@ -50,6 +50,7 @@ class Route:
     places: Rows  # The place of each row
     times: Ints  # The time of each place, in milliseconds
     groups: Rows  # The number of the key of each place, in order
+    are_in_order: bool  # Whether places are rows
 
     @classmethod
     def of(cls, table: pa.Table, times: Times, key: Sequence[str], are_sent: bool) -> Route:
@@ -69,7 +70,11 @@ class Route:
             groups[firsts[1:]] = 1
             groups = np.cumsum(groups, dtype=np.int32)
         keys = attrs.evolve(keys)  # without its numbers, which the order makes superfluous
-        return cls(keys, rows, places, times.ms(rows), groups)
+        return cls(keys, rows, places, times.ms(rows), groups, order is None)
+
+    def places_of(self, rows: Rows) -> Rows:
+        """Return the places of some rows."""
+        return rows if self.are_in_order else self.places.take(rows)
 
 
 def _are_in_order(codes: Ints, times: Ints) -> bool:

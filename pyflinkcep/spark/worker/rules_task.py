@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +42,9 @@ class SendingTask:
     rules: RoutedRules
     kept: Sequence[str]  # The columns of events that are sent
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sending_task, (pickle.dumps(self.rules.sending()), tuple(self.kept))
+
     def run(self, packets: Packets, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want, in packets."""
         for table in large_tables(batches, _at_once(len(self.rules.conditions))):
@@ -59,6 +64,17 @@ class SendingTask:
         rows = table.select(list(self.kept)).take(own)
         rows = rows.append_column(HASH, integers(sent.targets[order]))
         return rows.append_column(HOLDING, sent.holding.take(own))
+
+
+def _sending_task(rules: bytes, kept: Sequence[str]) -> SendingTask:
+    return SendingTask(_known_rules(rules), kept)
+
+
+@lru_cache(maxsize=1)
+def _known_rules(rules: bytes) -> RoutedRules:
+    """Return rules, which a worker reads once for all of its tasks; they are only conditions."""
+    found: RoutedRules = pickle.loads(rules)
+    return found
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -12,8 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
-    DataType,
-    IntegerType,
     LongType,
     MapType,
     StringType,
@@ -29,7 +27,7 @@ from pyflinkcep.matching.columns import HASH, POSITION, PREFIX
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.page_events import HOLDING
-from pyflinkcep.rules.routes import RoutedRules
+from pyflinkcep.rules.routes import RoutedRules, number_type
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_keys import number_of_text
 from pyflinkcep.rules.shared_events import SharedEvents
@@ -98,7 +96,9 @@ class RulesJob:
         own = self.job.source.event_columns
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
         fields = [prepared.events.schema[name] for name in kept]
-        schema = arrow_schema(StructType([*fields, *sent_fields(IntegerType())]))
+        number = pa.from_numpy_dtype(number_type(len(self.rules.conditions)))
+        schema = arrow_schema(StructType([*fields, *sent_fields()]))
+        schema = schema.set(len(schema) - 1, pa.field(HOLDING, pa.list_(number), False))
         packets = Packets.of(schema, shuffle_partitions(prepared.events.sparkSession))
         task = partial(SendingTask(self.rules, kept).run, packets)
         name = self.job.name
@@ -125,7 +125,7 @@ class RulesJob:
             {**layout_facts(layout, self.job.settings.groups), RULES: rules.digest},
             StreamOutput(RowsTask(), self.schema, rules.held_back),
             sending=partial(sending_of, sending),
-            sent=arrow_schema(StructType([*fields, *sent_fields(LongType())])),
+            sent=arrow_schema(StructType([*fields, *sent_fields()])),
         )
 
     @property
@@ -157,9 +157,9 @@ def matches_of(event: StructType, time_column: str) -> StructType:
     )
 
 
-def sent_fields(condition: DataType) -> list[StructField]:
+def sent_fields() -> list[StructField]:
     """Return what is sent with an event."""
-    holding = ArrayType(condition, False)
+    holding = ArrayType(LongType(), False)
     return [StructField(HASH, LongType(), False), StructField(HOLDING, holding, False)]
 
 

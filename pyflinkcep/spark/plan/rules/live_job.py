@@ -10,7 +10,7 @@ from functools import partial
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.matching.columns import HASH
@@ -103,7 +103,7 @@ class LiveJob:
                 RowsTask() if told is None else ToldTask(told, schema), schema, HeldBack(None, None)
             ),
             sending=partial(sending_of, SendingTask(self.basis.sending, own)),
-            sent=arrow_schema(StructType([*fields, *sent_fields(LongType())])),
+            sent=arrow_schema(StructType([*fields, *sent_fields()])),
         )
         published = _published(prepared.events.sparkSession, self.log, groups)
         return attrs.evolve(job, published=published)
