@@ -197,24 +197,34 @@ class _Matches:
             end = max(int(np.searchsorted(ends, first + most, "right")), begin + 1)
             last = int(ends[end - 1])
             rows, inverse = np.unique(found.handles[first:last], return_inverse=True)
-            events = _joined(
-                opening.take(integers(kinds[first:last])),
-                _row_texts(table.take(integers(rows))).take(integers(inverse.reshape(-1))),
-            )
-            offsets = integers(np.r_[0, ends[begin:end] - first].astype(np.int32))
-            texts = _joined(
-                heads.take(integers(self.part_of[begin:end])),
-                pa.array(keys[begin:end], pa.string()),
-                pc.binary_join(pa.ListArray.from_arrays(offsets, events), ""),
-                closing.take(integers((ends > firsts)[begin:end].astype(np.int8))),
-            )
-            digests += _digests(texts)
-            begin, first = end, last
+            shown, places = _row_texts(table.take(integers(rows))), inverse.reshape(-1)
+            # Texts are put together some at a time, which the caches of a processor hold.
+            step = max(_NEAR_BYTES * len(rows) // max(shown.nbytes, 1), 1)
+            while begin < end:
+                until = int(np.searchsorted(ends[:end], first + step, "right"))
+                until = max(until, begin + 1)
+                until_event = int(ends[until - 1])
+                events = _joined(
+                    opening.take(integers(kinds[first:until_event])),
+                    shown.take(integers(places[: until_event - first])),
+                )
+                offsets = integers(np.r_[0, ends[begin:until] - first].astype(np.int32))
+                texts = _joined(
+                    heads.take(integers(self.part_of[begin:until])),
+                    pa.array(keys[begin:until], pa.string()),
+                    pc.binary_join(pa.ListArray.from_arrays(offsets, events), ""),
+                    closing.take(integers((ends > firsts)[begin:until].astype(np.int8))),
+                )
+                digests += _digests(texts)
+                places = places[until_event - first :]
+                begin, first = until, until_event
         return digests
 
 
 _MOST_BYTES = 256 << 20
 """The most of the JSON of events that is there at once, about."""
+
+_NEAR_BYTES = 1 << 20
 
 
 def _joined(*texts: Any) -> Any:
