@@ -10,14 +10,7 @@ import attrs
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
