@@ -20,7 +20,7 @@ from pyflinkcep.rules.rule_states import Kept, RuleStates
 
 
 @attrs.define(eq=False)
-class _States:
+class PageStates:
     """See :class:`~pyflinkcep.matching.matcher.States`."""
 
     lengths: Ints
@@ -46,23 +46,34 @@ class DueKeys:
         keys = run.keys(names)[rows]
         order = np.lexsort([keys, owners])
         rows, owners, keys = rows[order], owners[order], keys[order]
-        is_first = np.r_[True, (owners[1:] != owners[:-1]) | (keys[1:] != keys[:-1])]
-        firsts = np.flatnonzero(is_first[: len(rows)])
+        firsts = np.flatnonzero(changes(owners, keys))
         own = None if bits is None else bits[order]
         return cls(rows, own, np.r_[firsts, len(rows)], owners[firsts], keys[firsts])
 
     def positions(self, states: RuleStates) -> Ints:
         """Return the number of each key's state; -1 for a new key."""
-        owners = np.concatenate([states.items, self.owners])
-        keys = np.concatenate([states.keys, self.keys])
-        order = np.lexsort([keys, owners])
-        owners, keys = owners[order], keys[order]
-        is_new = np.r_[True, (owners[1:] != owners[:-1]) | (keys[1:] != keys[:-1])]
-        codes = np.empty(len(order), np.int64)
-        codes[order] = np.cumsum(is_new[: len(order)])
-        found = np.full(len(order) + 1, -1, np.int64)
-        found[codes[: len(states)]] = np.arange(len(states))
-        return found[codes[len(states) :]]
+        return positions_of((states.keys, states.items), (self.keys, self.owners))
+
+
+def positions_of(known: Sequence[Ints], asked: Sequence[Ints]) -> Ints:
+    """Return for rows of columns the number of the equal one among those known; -1 for none."""
+    size = len(known[0])
+    every = [np.concatenate(pair) for pair in zip(known, asked, strict=True)]
+    order = np.lexsort(every)
+    codes = np.empty(len(order), np.int64)
+    codes[order] = np.cumsum(changes(*(own[order] for own in every)))
+    found = np.full(len(order) + 1, -1, np.int64)
+    found[codes[:size]] = np.arange(size)
+    return found[codes[size:]]
+
+
+def changes(*columns: Ints) -> Flags:
+    """Return whether rows of columns differ from the one before."""
+    found = np.zeros(len(columns[0]), bool)
+    found[:1] = True
+    for own in columns:
+        found[1:] |= own[1:] != own[:-1]
+    return found
 
 
 @attrs.frozen(eq=False)
@@ -123,7 +134,7 @@ class RunningKeys(ABC):
         events = Events(run.shared.ms[due.rows], None, len(own.handles), due.bits)
         self.matcher.set_events(self.store(run, rows))
         firsts = np.cumsum(own.lengths) - own.lengths
-        page = _States(own.lengths - 1, own.counts, np.delete(own.numbers, firsts))
+        page = PageStates(own.lengths - 1, own.counts, np.delete(own.numbers, firsts))
         written = self.matcher.run_page(events, items, page, 0, run.watermark)
         found = self.matcher.take()
         places = np.cumsum(written.lengths) - written.lengths

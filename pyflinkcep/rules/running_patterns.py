@@ -32,6 +32,7 @@ from pyflinkcep.matching.stretches import Events
 from pyflinkcep.rules.page_events import PageEvents, RuleEvents
 from pyflinkcep.rules.pattern_rules import WantingPattern
 from pyflinkcep.rules.rule_states import Kept, RuleStates
+from pyflinkcep.rules.running_keys import PageStates, changes, positions_of
 from pyflinkcep.rules.wanting_rule import FoundByRule, naming
 from pyflinkcep.tables.column_match import StageSql, as_values
 from pyflinkcep.tables.records import ROW
@@ -85,15 +86,6 @@ class StreamPattern:
         return {"wanting": self.wanting, "sql": self.sql}
 
 
-@attrs.define(eq=False)
-class _States:
-    """See :class:`~pyflinkcep.matching.matcher.States`."""
-
-    lengths: Ints
-    counts: Ints
-    numbers: Ints
-
-
 @attrs.frozen(eq=False)
 class _Keys:
     """The due events that patterns want, rule by rule and key by key."""
@@ -114,23 +106,15 @@ class _Keys:
             keys[begin:end] = run.keys(names)[events.rows[begin:end]]
         order = np.lexsort([keys, owners, events.rules])
         events, owners, keys = events.taken(order), owners[order], keys[order]
-        is_first = _changes(events.rules, owners, keys)
+        is_first = changes(events.rules, owners, keys)
         firsts = np.flatnonzero(is_first)
         bounds = np.append(firsts, len(keys))
         return cls(events, bounds, events.rules[firsts], owners[firsts], keys[firsts])
 
     def positions(self, rules: Ints, states: RuleStates) -> Ints:
         """Return the number of each key's state, given the rules of states; -1 for a new key."""
-        every = [
-            np.concatenate(pair)
-            for pair in ((states.keys, self.keys), (states.items, self.owners), (rules, self.rules))
-        ]
-        order = np.lexsort(every)
-        codes = np.empty(len(order), np.int64)
-        codes[order] = np.cumsum(_changes(*(own[order] for own in every)))
-        found = np.full(len(order) + 1, -1, np.int64)
-        found[codes[: len(states)]] = np.arange(len(states))
-        return found[codes[len(states) :]]
+        known = (states.keys, states.items, rules)
+        return positions_of(known, (self.keys, self.owners, self.rules))
 
     def may_begin(self, patterns: Mapping[int, StreamPattern]) -> Flags:
         """Return for each key whether one of its events may begin a match."""
@@ -154,15 +138,6 @@ class _Keys:
             ]
         found: Flags = np.logical_or.reduceat(flags, self.bounds[:-1])
         return found
-
-
-def _changes(*columns: Ints) -> Flags:
-    """Return whether rows differ from the one before."""
-    found = np.zeros(len(columns[0]), bool)
-    found[:1] = True
-    for own in columns:
-        found[1:] |= own[1:] != own[:-1]
-    return found
 
 
 class RunningPatterns:
@@ -255,7 +230,7 @@ def _stored(run: PageEvents, columns: dict[str, Any]) -> EventStore:
 
 def _stretches(numbers: Ints) -> Iterator[tuple[int, int, int]]:
     """Yield numbers that are in order, each with where it begins and where it ends."""
-    firsts = np.flatnonzero(_changes(numbers))
+    firsts = np.flatnonzero(changes(numbers))
     bounds = np.append(firsts, len(numbers)).tolist()
     yield from zip(numbers[firsts].tolist(), bounds[:-1], bounds[1:], strict=True)
 
@@ -266,7 +241,7 @@ class _One:
 
     events: Events  # The due ones
     items: Items
-    page: _States
+    page: PageStates
     at: int  # The handle of its first event
     first: int  # The place of that among the events of all patterns
     size: int  # How many events it has
@@ -350,7 +325,7 @@ class _Work:
     @cached_property
     def _items(self) -> tuple[Ints, Ints, Ints]:
         """For each item where its state is among those of its rule, and where its events are."""
-        firsts = np.flatnonzero(_changes(self.rules))
+        firsts = np.flatnonzero(changes(self.rules))
         sizes = np.diff(firsts, append=len(self.rules))
         before: Ints = np.cumsum(self.has_state) - self.has_state
         own: Ints = before - np.repeat(before[firsts], sizes)
@@ -368,7 +343,7 @@ class _Work:
         at, at_end = events.rules.searchsorted([number, number + 1]).tolist()
         place = handles[first] + at
         base = 0 if is_apart else place
-        page = _States(
+        page = PageStates(
             self.lengths[first:last],
             self.own.counts[first:last],
             self.numbers[numbers[first] : numbers[last]],
