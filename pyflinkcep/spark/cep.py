@@ -838,6 +838,9 @@ class CEP:
             If the period is less than a millisecond, or there is no column ``key`` and none named.
         InputError
             If a column is missing, or of a type that keys or times cannot have.
+        NotSupportedError
+            If alerts on a stream may be any time behind the watermark: see
+            :meth:`CepDataFrame.withEventTime`.
 
         See Also
         --------

@@ -11,7 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampNTZType
 
 from pyflinkcep.errors import InputError, NotSupportedError
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan, is_event_time
+from pyflinkcep.spark.arrow.internals import (
+    WATERMARK_DELAY,
+    analysed_plan,
+    is_event_time,
+    is_of_matches,
+)
 from pyflinkcep.spark.worker.bucket_task import WallClock
 
 WATERMARK_NODE = "EventTimeWatermark"  # The name of the operator that ``withWatermark`` adds
@@ -154,7 +159,8 @@ class StreamWatermark:
         cls, nodes: list[Any] | None, dataframe: DataFrame, time_column: str
     ) -> StreamWatermark:
         if nodes is None:  # as over Spark Connect
-            return cls(None, reason="the plan of the stream cannot be inspected")
+            is_downstream = is_of_matches(dataframe.schema[time_column])
+            return cls(None, is_downstream, reason="the plan of the stream cannot be inspected")
         if any(map(is_emitting, nodes)):
             return cls(
                 None, is_downstream=True, reason="another stateful operator makes the events"
