@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, Time, keyBy, matchId, matchMany, suppress
-from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.rules import Rule
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.rules import Rule, RuleLog
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from tests.spark.streams import FileSource, run
@@ -130,3 +131,15 @@ def test_a_stream_without_a_watermark(spark: SparkSession, tmp_path: Path) -> No
     stream = FileSource(tmp_path / "in").raw(spark).withColumn("at", F.timestamp_millis("ts"))
     with pytest.raises(InputError, match="no watermark on the stream"):
         CEP.suppress(stream, "1 minute", "user", "at")
+
+
+def test_a_stream_of_changing_rules(spark: SparkSession, tmp_path: Path) -> None:
+    """How far behind the watermark its alerts are is not known, and has to be said."""
+    log = RuleLog(tmp_path / "log")
+    log.publish([Rule("a", Pattern.begin("a").where("name = 'a'"), ("user",))])
+    stream = FileSource(tmp_path / "in").stream(spark)
+    alerts = CEP.dynamicPatterns(stream, log, "time").toDF()
+    with pytest.raises(NotSupportedError, match="may be any time behind the watermark"):
+        CEP.suppress(alerts, PERIOD)
+    timed = alerts.withEventTime("matchTimestamp", timedelta(0))
+    assert CEP.suppress(timed, PERIOD).columns == [*alerts.columns, "suppressed"]
