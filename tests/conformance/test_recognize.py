@@ -119,7 +119,9 @@ def without_spark() -> list[Case]:
     return [case for case in (*flink_cases(), *standard_cases()) if plain(case)]
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, _PARTS))]
+)
 def test_recorded_answers(part: int) -> None:
     """Rows, or errors, are those of Flink SQL 2.3.0 and of the standard, without late rows."""
     cases = without_spark()[part::_PARTS]

@@ -32,7 +32,11 @@ def _portions(rng: random.Random, size: int) -> Sequence[int]:
     return sorted({*cuts, size} - {0})
 
 
-@pytest.mark.parametrize("cases", _PARTS, ids=lambda part: part[0]["id"])
+@pytest.mark.parametrize(
+    "cases",
+    [pytest.param(part, marks=[pytest.mark.slow] * bool(n)) for n, part in enumerate(_PARTS)],
+    ids=[part[0]["id"] for part in _PARTS],
+)
 def test_rows_that_come_in_portions(cases: tuple[Case, ...]) -> None:
     """Whatever portions rows come in, the output is that of all rows at once, in its order."""
     rng = random.Random(cases[0]["id"])
