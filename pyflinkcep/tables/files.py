@@ -186,7 +186,7 @@ def _reading(path: str, kind: str) -> Iterator[None]:
     """Say of errors while files are read which ones they are."""
     try:
         yield
-    except (pa.ArrowException, OSError) as cause:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
         raise InputError(
             f"{path!r} cannot be read as {kind}: {cause}", _how_to_read(path, kind)
         ) from cause

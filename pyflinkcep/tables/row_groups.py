@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,19 +37,21 @@ class _Column:
     has_levels: bool  # Whether values could be missing
 
     @classmethod
-    def of(cls, metadata: Any, group: int, place: int) -> _Column | None:
+    def of(cls, group: Any, place: int, own: Any, file_size: int) -> _Column | None:
         """Return those of a column that C can read; None for others."""
-        column, own = metadata.row_group(group).column(place), metadata.schema.column(place)
+        column = group.column(place)
         is_known = column.compression in ("SNAPPY", "UNCOMPRESSED")
         is_flat = own.max_repetition_level == 0 and own.max_definition_level <= 1
         if not (is_known and is_flat and set(column.encodings) <= _ENCODINGS):
             return None
-        begins = [column.data_page_offset]
+        begin, size = column.data_page_offset, column.total_compressed_size
         if column.has_dictionary_page:
-            begins.append(column.dictionary_page_offset)
-        has_levels = own.max_definition_level > 0
-        is_packed = column.compression == "SNAPPY"
-        return cls(min(begins), column.total_compressed_size, is_packed, has_levels)
+            begin = min(begin, column.dictionary_page_offset)
+        is_inside = 0 <= begin <= begin + size <= file_size and size >= 0
+        if not is_inside or column.num_values != group.num_rows:
+            return None
+        is_packed, has_levels = column.compression == "SNAPPY", own.max_definition_level > 0
+        return cls(begin, size, is_packed, has_levels)
 
 
 @attrs.frozen(eq=False)
@@ -59,7 +62,28 @@ class _Group:
     begin: int  # Its first event's place among all
     size: int
     columns: Sequence[_Column]
-    ends: Mapping[str, tuple[int, int]]  # The least and the greatest integer of columns
+    ends: Mapping[str, tuple[int, int]]  # The least and the greatest number of whole columns
+
+    @classmethod
+    def all_of(
+        cls, fragment: Any, fields: Sequence[pa.Field], places: Sequence[int], begin: int
+    ) -> Iterator[_Group]:
+        """Yield those of a file of which C can read all columns, as no value is missing."""
+        metadata, file_size = fragment.metadata, os.path.getsize(fragment.path)
+        for number in range(metadata.num_row_groups):
+            group, columns, ends = metadata.row_group(number), [], {}
+            for field, place in zip(fields, places, strict=True):
+                column = _Column.of(group, place, metadata.schema.column(place), file_size)
+                told = group.column(place).statistics
+                if column is None or told is None or not told.has_null_count or told.null_count:
+                    break
+                columns.append(column)
+                own = _ends(told)
+                if own is not None:
+                    ends[field.name] = own
+            if len(columns) == len(fields) and group.num_rows > 0:
+                yield cls(fragment.path, begin, group.num_rows, columns, ends)
+                begin += group.num_rows
 
 
 @attrs.frozen(eq=False)
@@ -83,24 +107,18 @@ class RowGroups:
         if not files.is_parquet or files.rows < 1 or not all(_is_known(f.type) for f in fields):
             return None
         groups: list[_Group] = []
-        extremes = [_Extremes() for _ in fields]
         begin = 0
         for fragment in files.dataset.get_fragments():
             places = _places(fragment, fields)
-            metadata = fragment.metadata
-            for number in range(metadata.num_row_groups if places else 0):
-                group = metadata.row_group(number)
-                columns = [_Column.of(metadata, number, place) for place in places]
-                told = [group.column(place).statistics for place in places]
-                for statistics, ends in zip(told, extremes, strict=True):
-                    ends.add(statistics)
-                known = [column for column in columns if column is not None]
-                if len(known) == len(fields):
-                    whole = _integers(names, told)
-                    groups.append(_Group(fragment.path, begin, group.num_rows, known, whole))
-                    begin += group.num_rows
-        found = [ends.column(field.type) for ends, field in zip(extremes, fields, strict=True)]
-        if None in found or begin != files.rows:
+            for group in _Group.all_of(fragment, fields, places, begin) if places else ():
+                groups.append(group)
+                begin += group.size
+        if begin != files.rows:
+            return None
+        found = [
+            _extremes(field.type, [one.ends.get(field.name) for one in groups]) for field in fields
+        ]
+        if None in found:
             return None
         table = pa.table(found, schema=pa.schema(fields))
         is_keyed = key is None or pa.types.is_integer(table.column(key).type)
@@ -202,43 +220,20 @@ def _is_plain(times: pa.ChunkedArray) -> bool:
     return least > MIN_WATERMARK and wrong_unit(least, most, "") is None
 
 
-def _integers(names: Sequence[str], told: Sequence[Any]) -> dict[str, tuple[int, int]]:
-    """Return the ends of columns that are told, and are integers."""
-    ends = {
-        name: (statistics.min, statistics.max)
-        for name, statistics in zip(names, told, strict=True)
-        if statistics is not None and statistics.has_min_max
-    }
-    return {name: own for name, own in ends.items() if type(own[0]) is type(own[1]) is int}
+def _ends(told: Any) -> tuple[int, int] | None:
+    """Return the least and the greatest number of a column, if it is told and can be."""
+    if not told.has_min_max or told.physical_type not in ("INT32", "INT64"):
+        return None
+    own = (told.min_raw, told.max_raw)
+    return own if own[0] <= own[1] else None
 
 
-class _Extremes:
-    """The least and the greatest value of a column so far."""
-
-    def __init__(self) -> None:
-        self._values: list[Any] = []
-        self._is_known = True
-
-    def add(self, statistics: Any) -> None:
-        """Look at what is told of a row group."""
-        self._is_known = (
-            self._is_known
-            and statistics is not None
-            and statistics.has_null_count
-            and not statistics.null_count
-        )
-        if self._is_known and statistics.has_min_max:
-            self._values += (statistics.min, statistics.max)
-
-    def column(self, type_: pa.DataType) -> pa.Array | None:
-        """Return them as a column; None if they are not known, or values are missing."""
-        if not self._is_known:
-            return None
-        if pa.types.is_floating(type_):  # of which analysis needs none
-            return pa.array([0.0, 0.0], type_)
-        if not self._values:
-            return None
-        try:
-            return pa.array([min(self._values), max(self._values)], type_)
-        except (pa.ArrowException, OverflowError, ValueError, TypeError):
-            return None
+def _extremes(type_: pa.DataType, ends: Sequence[tuple[int, int] | None]) -> pa.Array | None:
+    """Return the least and the greatest value of a column; None if they are not known."""
+    if pa.types.is_floating(type_):  # of which analysis needs none
+        return pa.array([0.0, 0.0], type_)
+    known = [own for own in ends if own is not None]
+    if len(known) < len(ends):
+        return None
+    least, most = min(own[0] for own in known), max(own[1] for own in known)
+    return pa.array([least, most], f"int{type_.bit_width}").view(type_)

@@ -130,6 +130,21 @@ def test_damaged_pages_are_an_error(form: dict[str, Any]) -> None:
         assert errors
 
 
+def test_a_header_that_promises_too_much_takes_no_memory() -> None:
+    """A page is given room only for what its bytes can become."""
+    module = compiled_module()
+    assert module is not None
+    huge = b"\xfe\xff\xff\xff\x0f"  # as an integer of Thrift: 2**31 - 1
+    body = b"\xff\xff\xff\xff\x07" + bytes(20)
+    head = b"\x15\x00\x15" + huge + b"\x15\x32\x2c\x15\x80\x02\x15\x00\x15\x06\x15\x06\x00\x00"
+    resource = pytest.importorskip("resource")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for is_snappy in (True, False):
+        with pytest.raises(ValueError, match="of another form"):
+            module.Pages(head + body, 8, is_snappy, True).read(np.empty(128, np.int64))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB
+
+
 def test_widths_are_checked() -> None:
     """Numbers have 4 or 8 bytes, and so has the array that they are written to."""
     module = compiled_module()

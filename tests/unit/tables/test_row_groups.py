@@ -193,6 +193,32 @@ def test_footers_that_are_wrong_are_not_believed(
     assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
 
 
+def test_dates_of_any_year_are_read(tmp_path: Path, ways: list[str]) -> None:
+    """Extremes that Python has no date for are numbers as others are, of a row group as of all."""
+    days = pa.array([*range(SIZE - 1), 2**31 - 1], pa.int32()).view(pa.date32())
+    table, path = events(3, day=days), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=100)
+    pattern = A.followedBy("b").where("kind = 1 AND day IS NOT NULL")
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways == ["groups"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+
+
+def test_a_row_group_that_tells_no_extremes_has_any_values(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of the others does not hold of it."""
+    table, path = events(3), str(tmp_path / "events.parquet")
+    table = table.append_column("amount", pa.array(np.arange(SIZE) * (1 << 53)))
+    pq.write_table(table, path, row_group_size=SIZE // 2)
+    told, known = row_groups._ends, iter([True, True, True, True, False])
+    monkeypatch.setattr(row_groups, "_ends", lambda own: told(own) if next(known, True) else None)
+    pattern = A.followedBy("b").where("amount > 5 AND price > 0")
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways == ["table"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+
+
 def test_damaged_pages_are_told_by_arrow(tmp_path: Path) -> None:
     """The error names the file, as that of any file that cannot be read."""
     path = tmp_path / "events.parquet"
@@ -202,6 +228,17 @@ def test_damaged_pages_are_told_by_arrow(tmp_path: Path) -> None:
     begin = column.dictionary_page_offset
     data[begin : begin + column.total_compressed_size] = bytes(column.total_compressed_size)
     path.write_bytes(data)
+    with pytest.raises(InputError, match=r"events.parquet' cannot be read as Parquet"):
+        match(PATTERNS["strict"], path, timestamp="at", key="key")
+
+
+def test_a_damaged_name_is_told_of(tmp_path: Path) -> None:
+    """Bytes that are no text where a column's name is have the file refused by its name."""
+    path = tmp_path / "events.parquet"
+    pq.write_table(events(3), path, store_schema=False)
+    data = path.read_bytes()
+    at = data.rindex(b"\x04note")
+    path.write_bytes(data[:at] + data[at:].replace(b"note", b"no\xd2e"))
     with pytest.raises(InputError, match=r"events.parquet' cannot be read as Parquet"):
         match(PATTERNS["strict"], path, timestamp="at", key="key")
 

@@ -43,6 +43,7 @@ static int next_field(Source *in, int64_t *id) {
     uint8_t head = *in->at++;
     if (head == STOP) return STOP;
     *id = head >> 4 ? *id + (head >> 4) : whole(in);
+    if (*id < 0 || *id > INT16_MAX) in->failed = true;
     return head & 15;
 }
 
@@ -91,12 +92,12 @@ const uint8_t *page_header(const uint8_t *at, const uint8_t *end, PageHeader *he
     int64_t id = 0;
     int type;
     *header = (PageHeader){.type = -1, .encoding = -1, .is_compressed = true};
-    int32_t *const first[] = {&header->values, &header->encoding};
+    int32_t *const first[] = {&header->values, &header->encoding, &header->levels_encoding};
     int32_t *const second[] = {&header->values, &header->nulls, NULL, &header->encoding,
         &header->levels, &header->repetitions};
     while ((type = next_field(&in, &id)) != STOP) {
         if (type == STRUCT && (id == 5 || id == 7)) {
-            read_numbers(&in, first, 2, NULL);
+            read_numbers(&in, first, 3, NULL);
         } else if (type == STRUCT && id == 8) {
             read_numbers(&in, second, 6, &header->is_compressed);
         } else if (type == INT_32 && id >= 1 && id <= 3) {

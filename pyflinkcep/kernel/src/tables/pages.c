@@ -122,19 +122,21 @@ static bool are_all_there(const uint8_t *levels, size_t size, Py_ssize_t values)
 static int unpack(
     const Pages *own, uint8_t **page, Py_ssize_t *room, const uint8_t *from, size_t stored,
     size_t size, bool is_compressed) {
+    bool is_packed = is_compressed && own->is_snappy;
+    if (is_packed ? size / MOST_UNPACKED > stored : size != stored) return -1;
     uint8_t *to = reserve(*page, room, (Py_ssize_t)(size + SLACK), 1);
     if (to == NULL) return -1;
     *page = to;
     memset(to + size, 0, SLACK);
-    if (is_compressed && own->is_snappy) return unpack_snappy(from, stored, to, size) ? 0 : -1;
-    if (stored != size) return -1;
+    if (is_packed) return unpack_snappy(from, stored, to, size) ? 0 : -1;
     memcpy(to, from, size);
     return 0;
 }
 
 static int open_dictionary(Pages *own, const PageHeader *header) {
     bool is_known = header->encoding == PLAIN || header->encoding == PLAIN_DICTIONARY;
-    if (!is_known || header->size / own->width != header->values) return -1;
+    bool is_first = own->dictionary == NULL;
+    if (!is_known || !is_first || header->size / own->width != header->values) return -1;
     own->distinct = (uint32_t)header->values;
     return unpack(
         own, &own->dictionary, &own->dictionary_room, own->at, (size_t)header->stored,
@@ -162,6 +164,7 @@ static int open_data(Pages *own, const PageHeader *header) {
         levels = (size_t)header->levels;
         if (header->nulls != 0 || header->repetitions != 0 || levels > stored || levels > size)
             return -1;
+        if (own->has_levels && !are_all_there(own->at, levels, header->values)) return -1;
     }
     bool is_compressed = !is_second || header->is_compressed;
     if (unpack(
@@ -171,7 +174,7 @@ static int open_data(Pages *own, const PageHeader *header) {
     size -= levels;
     const uint8_t *at = own->page;
     if (!is_second && own->has_levels) {
-        if (size < 4) return -1;
+        if (header->levels_encoding != RLE || size < 4) return -1;
         levels = at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
         at += 4;
         size -= 4;

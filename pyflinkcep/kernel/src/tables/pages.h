@@ -10,11 +10,12 @@
 
 /* page_headers.c */
 enum { PAGE_OF_DATA = 0, PAGE_OF_DICTIONARY = 2, PAGE_OF_DATA_V2 = 3 };
-enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE_DICTIONARY = 8 };
+enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 
 typedef struct {
     int32_t type, size, stored; /* bytes of the page, and of what is stored of it */
     int32_t values, encoding;
+    int32_t levels_encoding;            /* of the first version */
     int32_t nulls, levels, repetitions; /* of the second version: bytes of levels before the values */
     bool is_compressed;
 } PageHeader;
@@ -23,6 +24,7 @@ typedef struct {
 const uint8_t *page_header(const uint8_t *at, const uint8_t *end, PageHeader *header);
 
 /* snappy.c */
+enum { MOST_UNPACKED = 64 }; /* more bytes than this do not come of one, on the average */
 enum { SLACK = 16 }; /* bytes behind an array that may be read, and written, beside its own */
 
 /*
