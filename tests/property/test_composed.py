@@ -25,6 +25,7 @@ def test_every_evaluation_is_the_reference(switch: str, monkeypatch: pytest.Monk
     assert sum(map(bool, answered)) > 15
 
 
+@pytest.mark.slow
 def test_the_order_of_matches_tells_not_where_they_were_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

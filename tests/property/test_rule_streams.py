@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ OF_QUERIES = pa.schema(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(any_query(), st.sampled_from([(), ("k",), ("s",)])), min_size=1, max_size=4),
     st.integers(0, 10**6),
