@@ -62,5 +62,6 @@ def test_every_test_on_spark_is_in_a_group(request: pytest.FixtureRequest) -> No
     """Or else its process starts a JVM for it: `tests/distribution.py` lists the other files."""
     marked = [item.nodeid for item in request.session.items if item.get_closest_marker("spark")]
 
-    on_spark = [test for test in marked if not test.startswith("tests/sail/")]
+    apart = ("tests/sail/", "tests/sinks/")  # `make sail` and `make sinks` run these alone
+    on_spark = [test for test in marked if not test.startswith(apart)]
     assert {group(test) for test in on_spark} <= {"streams", "batch"}

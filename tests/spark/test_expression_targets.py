@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import TextRanks, Values, computed
 from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS
@@ -98,7 +99,9 @@ def values(text: str, events: list[dict[str, Any]]) -> tuple[set[int], set[int]]
         try:
             if returns.keeps({"a": [a], "b": [b]}):
                 holds.add(a["k"])
-        except ArithmeticError:
+        except InputError as error:
+            if not isinstance(error.__cause__, ArithmeticError):
+                raise
             fails.add(a["k"])
     return holds, fails
 
