@@ -411,6 +411,11 @@ class Latest:
     ) -> None:
         """Go on from the state of keys."""
 
+# Of a column in a row group: its compression, its encodings as bits, how many values and bytes it
+# has, where its data and its dictionary begin (0 of none), how many values are missing (-1 if that
+# is not told), and the least and the greatest of integers.
+_StoredColumn = tuple[int, int, int, int, int, int, int, tuple[int, int] | None]
+
 class Pages:
     """The values of a column of Parquet in a row group, read page by page."""
 
@@ -549,6 +554,16 @@ def scatter(
 
     `starts` has the next place (int32) of each code, and is moved on. Items have 1, 4 or 8 bytes,
     and stand in a record from their column's offset on.
+    """
+
+def row_groups(
+    footer: Buffer, places: tuple[int, ...]
+) -> list[tuple[int, tuple[_StoredColumn | None, ...]]] | None:
+    """
+    Return how many rows each row group of a file of Parquet has, and what is told of columns.
+
+    These are asked for by their places among all. One that is in another file is None. Of a footer
+    that is damaged all is None.
     """
 
 def add_bits(values: Buffer, width: int, least: int, table: Buffer, bits: Buffer) -> None:

@@ -61,6 +61,10 @@ class CompiledModule(Protocol):
     Pages: type[_kernel.Pages]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
+    row_groups: Callable[
+        [bytes, tuple[int, ...]],
+        list[tuple[int, tuple[_kernel._StoredColumn | None, ...]]] | None,
+    ]
     add_bits: Callable[[Any, int, int, Any, Any], None]
     scatter: Callable[[Any, Any, tuple[Any, ...], Any, tuple[int, ...]], None]
     least: Callable[[Any, Any, Any], None]

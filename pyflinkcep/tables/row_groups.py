@@ -35,23 +35,23 @@ class _Column:
     size: int
     is_packed: bool  # Whether they are compressed, by Snappy
     has_levels: bool  # Whether values could be missing
+    ends: tuple[int, int] | None  # The least and the greatest integer, if they are told
 
     @classmethod
-    def of(cls, group: Any, place: int, own: Any, file_size: int) -> _Column | None:
-        """Return those of a column that C can read; None for others."""
-        column = group.column(place)
-        is_known = column.compression in ("SNAPPY", "UNCOMPRESSED")
+    def of(
+        cls, told: _kernel._StoredColumn | None, rows: int, own: Any, file_size: int
+    ) -> _Column | None:
+        """Return those of a column that C can read, in which no value is missing; else None."""
+        if told is None:
+            return None
+        codec, encodings, values, size, begin, dictionary, nulls, ends = told
         is_flat = own.max_repetition_level == 0 and own.max_definition_level <= 1
-        if not (is_known and is_flat and set(column.encodings) <= _ENCODINGS):
+        if codec not in (_PLAIN, _SNAPPY) or not is_flat or encodings & ~_ENCODINGS:
             return None
-        begin, size = column.data_page_offset, column.total_compressed_size
-        if column.has_dictionary_page:
-            begin = min(begin, column.dictionary_page_offset)
-        is_inside = 0 <= begin <= begin + size <= file_size and size >= 0
-        if not is_inside or column.num_values != group.num_rows:
+        begin = min(begin, dictionary or begin)
+        if values != rows or nulls != 0 or not 0 < begin <= begin + size <= file_size or size < 0:
             return None
-        is_packed, has_levels = column.compression == "SNAPPY", own.max_definition_level > 0
-        return cls(begin, size, is_packed, has_levels)
+        return cls(begin, size, codec == _SNAPPY, own.max_definition_level > 0, ends)
 
 
 @attrs.frozen(eq=False)
@@ -62,28 +62,27 @@ class _Group:
     begin: int  # Its first event's place among all
     size: int
     columns: Sequence[_Column]
-    ends: Mapping[str, tuple[int, int]]  # The least and the greatest number of whole columns
+    ends: Mapping[str, tuple[int, int]]  # The least and the greatest integer of columns
 
     @classmethod
     def all_of(
         cls, fragment: Any, fields: Sequence[pa.Field], places: Sequence[int], begin: int
     ) -> Iterator[_Group]:
         """Yield those of a file of which C can read all columns, as no value is missing."""
-        metadata, file_size = fragment.metadata, os.path.getsize(fragment.path)
-        for number in range(metadata.num_row_groups):
-            group, columns, ends = metadata.row_group(number), [], {}
-            for field, place in zip(fields, places, strict=True):
-                column = _Column.of(group, place, metadata.schema.column(place), file_size)
-                told = group.column(place).statistics
-                if column is None or told is None or not told.has_null_count or told.null_count:
-                    break
-                columns.append(column)
-                own = _ends(told)
-                if own is not None:
-                    ends[field.name] = own
-            if len(columns) == len(fields) and group.num_rows > 0:
-                yield cls(fragment.path, begin, group.num_rows, columns, ends)
-                begin += group.num_rows
+        leaves = [fragment.metadata.schema.column(place) for place in places]
+        found, file_size = _told(fragment.path, tuple(places))
+        for rows, told in found:
+            pairs = zip(told, leaves, strict=True)
+            columns = [_Column.of(own, rows, leaf, file_size) for own, leaf in pairs]
+            known = {
+                field.name: column
+                for field, column in zip(fields, columns, strict=True)
+                if column is not None
+            }
+            if rows > 0 and len(known) == len(fields):
+                ends = {name: column.ends for name, column in known.items() if column.ends}
+                yield cls(fragment.path, begin, rows, list(known.values()), ends)
+                begin += rows
 
 
 @attrs.frozen(eq=False)
@@ -179,15 +178,32 @@ def _places(fragment: Any, fields: Sequence[pa.Field]) -> list[int]:
     return [names.index(field.name) for field in fields]
 
 
+def _told(path: str, places: tuple[int, ...]) -> tuple[Any, int]:
+    """Return what the footer of a file tells of columns in its row groups, and the file's size."""
+    module = compiled_module()
+    assert module is not None
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(-8, os.SEEK_END) + 8
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-min(length + 8, size), os.SEEK_END)
+            return module.row_groups(file.read(length), places) or (), size
+    except OSError:  # what is wrong with a file is told where a table is read from it
+        return (), 0
+
+
 def _pages(path: str, column: _Column, width: int, room: Any) -> _kernel.Pages:
     """Read the pages of a column into some room, and return them."""
     module = compiled_module()
     assert module is not None
     data = room[: column.size]
-    with open(path, "rb", buffering=0) as file:
-        file.seek(column.begin)
-        if file.readinto(data) < column.size:
-            raise Unfit
+    try:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(column.begin)
+            if file.readinto(data) < column.size:
+                raise Unfit
+    except OSError as cause:
+        raise Unfit from cause
     return module.Pages(data, width, column.is_packed, column.has_levels)
 
 
@@ -200,7 +216,11 @@ def _read(pages: _kernel.Pages, numbers: Any) -> None:
     raise Unfit
 
 
-_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+# As footers number them
+_PLAIN, _SNAPPY = 0, 1
+_ENCODINGS = (
+    1 << 0 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8
+)  # Of numbers as they are, and of dictionaries
 
 
 def _is_known(type_: pa.DataType) -> bool:
@@ -218,14 +238,6 @@ def _is_plain(times: pa.ChunkedArray) -> bool:
     if not pa.types.is_integer(times.type):
         return False
     return least > MIN_WATERMARK and wrong_unit(least, most, "") is None
-
-
-def _ends(told: Any) -> tuple[int, int] | None:
-    """Return the least and the greatest number of a column, if it is told and can be."""
-    if not told.has_min_max or told.physical_type not in ("INT32", "INT64"):
-        return None
-    own = (told.min_raw, told.max_raw)
-    return own if own[0] <= own[1] else None
 
 
 def _extremes(type_: pa.DataType, ends: Sequence[tuple[int, int] | None]) -> pa.Array | None:

@@ -25,7 +25,7 @@ _ENGINES = [
     )
 ]  # fmt: skip
 THREADS = ["tests/unit/matching/test_threads.py", "tests/unit/tables/test_placing.py"]
-_TABLES = ["tests/unit/tables/test_pages.py"]
+_TABLES = ["tests/unit/tables/test_footers.py", "tests/unit/tables/test_pages.py"]
 SHARED = ["tests/unit/kernel", *_ENGINES, *_TABLES, *THREADS, "tests/conformance/test_kernel.py"]
 
 

@@ -16,7 +16,8 @@ typedef struct {
     int32_t type, size, stored; /* bytes of the page, and of what is stored of it */
     int32_t values, encoding;
     int32_t levels_encoding;            /* of the first version */
-    int32_t nulls, levels, repetitions; /* of the second version: bytes of levels before the values */
+    int32_t nulls, levels,
+        repetitions; /* of the second version: bytes of levels before the values */
     bool is_compressed;
 } PageHeader;
 
