@@ -27,6 +27,10 @@ def main(folder: Path) -> None:
     """Run until told to stop."""
     spark = session("local[2]")
     spark.sparkContext.setLogLevel("OFF")
+    # Which file was in which micro-batch is looked up at the end, so Spark's notes stay.
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", 10_000)
+    spark.conf.set("spark.sql.streaming.fileSource.log.cleanupDelay", "1d")
+    spark.conf.set("spark.sql.streaming.fileSource.log.compactInterval", 10_000)
     events = FileSource(folder / "events", SCHEMA).stream(spark, delay_ms=10)
     log, found = RuleLog(folder / "log"), folder / "found"
     matches = CEP.dynamicPatterns(events, log, "time", "kind", keys=["k"], keyGroups=8).toDF()
