@@ -25,8 +25,7 @@ from pyflinkcep.rules.rules_in_force import (
 )
 from pyflinkcep.time import MIN_WATERMARK
 
-_FORMAT = 2
-_READ = (1, 2)  # The first has no codes of lives
+_FORMAT = 3  # The first has no codes of lives, the second no delay
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -61,7 +60,7 @@ class RuleLife:
         if self.end is not None:
             end = min(end, self.end)
         last = max(latest, end) + (self.finishes or 0)
-        return attrs.evolve(self, end=end, last=max(last, self.last or MIN_WATERMARK))
+        return attrs.evolve(self, end=end, last=last if self.last is None else max(last, self.last))
 
     def is_over(self, watermark: int) -> bool:
         """Whether its last event has been processed."""
@@ -89,6 +88,9 @@ class RuleLives:
         # Publications that were seen before one with a lower number, since folders are listed
         # while files are made.
         self._waiting: dict[int, str] = {}
+        # How far events that wait may be ahead of the watermark: the longest delay of the stream so
+        # far, which may start again with another. None if it is unknown.
+        self.delay_ms: int | None = 0
 
     def apply(
         self, texts: Mapping[int, str], check: Check, latest: Callable[[], int]
@@ -184,6 +186,7 @@ class RuleLives:
             "known": [_written(known) for known in now.known.values()],
             "lives": [attrs.asdict(life) for life in self.lives.values()],
             "waiting": {str(number): text for number, text in self._waiting.items()},
+            "delay": self.delay_ms,
         }
         return zlib.compress(json.dumps(facts, ensure_ascii=False).encode(), 1)
 
@@ -193,10 +196,10 @@ class RuleLives:
         found = cls()
         if data is not None:
             facts = json.loads(zlib.decompress(data))
-            if facts["format"] not in _READ:
+            if not 1 <= facts["format"] <= _FORMAT:
                 raise StateFormatError(
                     f"rules in force in format {facts['format']}, "
-                    f"this release reads formats {' and '.join(map(str, _READ))}",
+                    f"this release reads formats 1 to {_FORMAT}",
                     "restore with the release that wrote them, or start from empty state",
                 )
             found._in_force.number = facts["number"]
@@ -205,6 +208,7 @@ class RuleLives:
             lives = [RuleLife(**life) for life in facts["lives"]]
             found.lives = {(life.name, life.since): life for life in lives}
             found._waiting = {int(number): text for number, text in facts["waiting"].items()}
+            found.delay_ms = facts.get("delay")
         return found
 
 
@@ -214,9 +218,10 @@ def document_of(change: RuleChange) -> str:
 
 
 @lru_cache(maxsize=64)
-def lives_of(data: bytes | None) -> tuple[RuleLife, ...]:
-    """Return the lives in what :meth:`RuleLives.to_bytes` wrote."""
-    return tuple(RuleLives.of(data).lives.values())
+def lives_of(data: bytes | None) -> tuple[tuple[RuleLife, ...], int | None]:
+    """Return the lives in what :meth:`RuleLives.to_bytes` wrote, and the longest delay."""
+    found = RuleLives.of(data)
+    return tuple(found.lives.values()), found.delay_ms
 
 
 def _written(known: RuleInForce) -> dict[str, Any]:

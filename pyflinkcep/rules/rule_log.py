@@ -41,7 +41,7 @@ from pyflinkcep.rules.rules_in_force import (
 )
 from pyflinkcep.time import to_milliseconds
 
-_ENDING = ".json"
+_DIGITS, _ENDING = 10, ".json"
 _Make = Callable[[RulesInForce], list[RuleChange]]
 
 
@@ -320,7 +320,7 @@ class RuleLog:
         return True
 
     def _file(self, number: int) -> Path:
-        return self._folder / f"{number:010d}{_ENDING}"
+        return self._folder / _name_of(number)
 
     def _proposed(
         self, given: Any, valid_from: datetime | None
@@ -422,9 +422,15 @@ def _local(path: str) -> str:
     return "/" + rest.lstrip("/")
 
 
+def _name_of(number: int) -> str:
+    return f"{number:0{_DIGITS}d}{_ENDING}"
+
+
 def _number_of(name: str) -> int:
+    """Return the number of the publication that a file is; 0 of one beside them, as a copy is."""
     stem = name.removesuffix(_ENDING)
-    return int(stem) if stem != name and stem.isascii() and stem.isdigit() else 0
+    is_one = len(stem) == _DIGITS and stem.isascii() and stem.isdigit()
+    return int(stem) if is_one and stem != name else 0
 
 
 def _rows(given: Any) -> tuple[list[Row], list[RuleProblem]]:

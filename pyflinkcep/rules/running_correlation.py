@@ -68,9 +68,13 @@ class RunningCorrelation:
         events = _Events(self.sigma, run, rows)
         reading = events.reading
         if len(self.sigma.links) == 1 and np.count_nonzero(is_read) > _MANY * len(rows):
-            pairs = ((rule, row) for row, own in zip(rows.tolist(), satisfied, strict=True)
-                     for rule in own)  # fmt: skip
-            groups = {reading.group_of("", rule, row) for rule, row in pairs} - {None}
+            (link,) = self.sigma.links.values()
+            groups = {
+                reading.group_of("", rule, row)
+                for row, own in zip(rows.tolist(), satisfied, strict=True)
+                for rule in own
+                if rule in link.correlation.group_fields  # not of one that nothing refers to
+            } - {None}
             is_read &= is_due | np.isin(states.keys, np.array([*groups], np.int64))
         read = states.only(is_read)
         events.held = read.handles

@@ -15,12 +15,18 @@ _WORD = re.compile(r"\s*(\(|\)|[^\s()]+)")
 _WORDS = ("and", "or", "not", "(", ")")
 
 
+def _in_order(names: frozenset[str]) -> str:
+    # Stored state is known by this text, and a set's own order is another in each process.
+    return f"frozenset({{{', '.join(map(repr, sorted(names)))}}})" if names else "frozenset()"
+
+
 @attrs.frozen
 class Alternative:
     """One way to satisfy a temporal correlation."""
 
-    present: frozenset[str]  # The rules that count
-    absent: frozenset[str] = frozenset()  # The rules of which no event may be near
+    present: frozenset[str] = attrs.field(repr=_in_order)  # The rules that count
+    # The rules of which no event may be near.
+    absent: frozenset[str] = attrs.field(default=frozenset(), repr=_in_order)
     least: int = 0  # How many of those that count must be there
 
 

@@ -4,12 +4,13 @@ A program of its own that applies a log of rules to a folder of files; a test ki
 
 ``python -m tests.sinks.rules_job FOLDER`` reads FOLDER/events, one file a micro-batch, with the
 rules of FOLDER/log, and writes the ids of each micro-batch's matches to a file of FOLDER/found. It
-ends when FOLDER/stop is there.
+ends when FOLDER/stop is there, or the test that started it is not.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -44,7 +45,8 @@ def main(folder: Path) -> None:
     writer = matches.writeStream.foreachBatch(write)
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     print("started", flush=True)
-    while query.isActive and not (folder / "stop").exists():
+    parent = os.getppid()  # a test that was killed has ended nothing
+    while query.isActive and not (folder / "stop").exists() and os.getppid() == parent:
         time.sleep(0.05)
     if query.exception() is not None:
         raise RuntimeError(f"{query.exception()}")

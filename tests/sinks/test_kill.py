@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,9 @@ class Job:
     page: str
     settings: Mapping[str, str]
 
-    def start(self, stalls: str = "no") -> Any:
-        """Start it in a process group of its own, up to the start of its stream."""
+    @contextmanager
+    def started(self, stalls: str = "no") -> Iterator[Any]:
+        """Start it in a process group of its own, up to the start of its stream; kill it after."""
         arguments = [str(self.folder), self.page, stalls, json.dumps(self.settings)]
         job = subprocess.Popen(
             [sys.executable, "-m", "tests.sinks.job", *arguments],
@@ -57,22 +59,26 @@ class Job:
             text=True,
             start_new_session=True,
         )
-        wait_for(job, "started")
-        return job
+        try:
+            wait_for(job, "started")
+            yield job
+        finally:
+            # With its JVM and its workers, at once, also where the test has failed.
+            with suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGKILL)
+            job.communicate()
 
     def kill_stalled(self, stalls: str) -> None:
         """Run it to where it stalls, and kill it there."""
-        job = self.start(stalls)
-        wait_for(job, "stalled")
-        kill(job)
+        with self.started(stalls) as job:
+            wait_for(job, "stalled")
 
     def kill_when(self, ready: Callable[[], bool]) -> None:
         """Run it until the sink is in some state, and kill it there."""
-        job = self.start()
-        while not ready() and job.poll() is None:
-            time.sleep(0.002)
-        assert job.poll() is None, f"it ended by itself: {job.stdout.read()[-4000:]}"
-        kill(job)
+        with self.started() as job:
+            while not ready() and job.poll() is None:
+                time.sleep(0.002)
+            assert job.poll() is None, f"it ended by itself: {job.stdout.read()[-4000:]}"
 
     def kill_at_random(self) -> None:
         """Kill it at random moments after the first micro-batch of a run: KILLS times, or once."""
@@ -81,18 +87,17 @@ class Job:
 
     def _kill_at_random(self) -> None:
         before = self.commits()
-        job = self.start()
-        while self.commits() == before and job.poll() is None:
-            time.sleep(0.02)
-        time.sleep(random.Random().random() * 1.5)
-        assert job.poll() is None, f"it ended by itself: {job.stdout.read()[-4000:]}"
-        kill(job)
+        with self.started() as job:
+            while self.commits() == before and job.poll() is None:
+                time.sleep(0.02)
+            time.sleep(random.Random().random() * 1.5)
+            assert job.poll() is None, f"it ended by itself: {job.stdout.read()[-4000:]}"
 
     def finish(self) -> None:
         """Run it to the end of its source."""
-        job = self.start()
-        output, _ = job.communicate(timeout=240)
-        assert job.returncode == 0, output[-6000:]
+        with self.started() as job:
+            output, _ = job.communicate(timeout=240)
+            assert job.returncode == 0, output[-6000:]
 
     def commits(self) -> int:
         """Return the number of micro-batches that Spark has noted as done."""
@@ -115,12 +120,6 @@ def wait_for(job: Any, word: str) -> None:
         if line.strip() == word:
             return
     pytest.fail(f"it ended before it was {word}: {''.join(lines)[-6000:]}")
-
-
-def kill(job: Any) -> None:
-    """Kill a job with its JVM and its workers, at once."""
-    os.killpg(job.pid, signal.SIGKILL)
-    job.communicate()
 
 
 @pytest.fixture

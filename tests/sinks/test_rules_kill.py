@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -78,8 +80,9 @@ class Rules:
         return Rule(name, pattern.within(Time.milliseconds(90)), ("k",), version)
 
 
-def start(folder: Path) -> Any:
-    """Start the job in a process group of its own, up to the start of its stream."""
+@contextmanager
+def started(folder: Path) -> Iterator[Any]:
+    """Start the job in a process group of its own, up to the start of its stream; kill it after."""
     job = subprocess.Popen(
         [sys.executable, "-m", "tests.sinks.rules_job", str(folder)],
         cwd=ROOT,
@@ -89,17 +92,16 @@ def start(folder: Path) -> Any:
         text=True,
         start_new_session=True,
     )
-    assert job.stdout is not None
-    for line in job.stdout:
-        if line.strip() == "started":
-            return job
-    raise AssertionError("it ended before it was started")
-
-
-def kill(job: Any) -> None:
-    """Kill a job with its JVM and its workers, at once."""
-    os.killpg(job.pid, signal.SIGKILL)
-    job.communicate()
+    try:
+        assert job.stdout is not None
+        lines = iter(job.stdout)
+        assert "started\n" in lines, "it ended before it was started"
+        yield job
+    finally:
+        # With its JVM and its workers, at once, also where the test has failed.
+        with suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
 
 
 def committed(folder: Path) -> int:
@@ -176,23 +178,24 @@ def test_changes_under_load_with_kills(tmp_path: Path) -> None:
     rules.change()
     changed = 1
     for run in range(KILLS + 1):
-        job, before = start(tmp_path), committed(tmp_path)
+        before, is_last = committed(tmp_path), run == KILLS
         share = CHANGES * (run + 1) // (KILLS + 1)
         moment = before + 2 + choose.random() * 4
-        while job.poll() is None and (run == KILLS or committed(tmp_path) < moment):
-            if changed < share:
-                rules.change()
-                changed += 1
-            if run == KILLS and changed >= share and _is_done(tmp_path, log):
-                break
-            time.sleep(0.02)
-        if run < KILLS:
-            time.sleep(choose.random() * 0.3)
-            assert job.poll() is None, job.stdout.read()[-4000:]
-            kill(job)
-    (tmp_path / "stop").touch()
-    output, _ = job.communicate(timeout=240)
-    assert job.returncode == 0, output[-6000:]
+        with started(tmp_path) as job:
+            while job.poll() is None and (is_last or committed(tmp_path) < moment):
+                if changed < share:
+                    rules.change()
+                    changed += 1
+                if is_last and changed >= share and _is_done(tmp_path, log):
+                    break
+                time.sleep(0.02)
+            if not is_last:
+                time.sleep(choose.random() * 0.3)
+                assert job.poll() is None, job.stdout.read()[-4000:]
+                continue  # which kills it
+            (tmp_path / "stop").touch()
+            output, _ = job.communicate(timeout=240)
+            assert job.returncode == 0, output[-6000:]
     of_file = taken(tmp_path, 0)
     count = max(*of_file.values(), *taken(tmp_path, 1).values()) + 1
     batches: list[list[dict[str, Any]]] = [[] for _ in range(count)]

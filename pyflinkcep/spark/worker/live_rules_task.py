@@ -70,22 +70,25 @@ class _Changing:
     ) -> tuple[Sequence[pa.Table], pa.Table | None]:
         """Return the events that rules want, and what became of publications."""
         data, told = state.read_rules(), None
-        is_over = any(life.is_over(reached) for life in lives_of(data))
-        if publications or is_over:
-            latest = self._latest(state, reached) if publications else reached
+        lives, known = lives_of(data)
+        delay = _longer(known, self.plan.delay_ms)
+        # Of a stream that starts again with a shorter delay, events of the longer one still wait.
+        is_longer = data is not None and delay != known
+        if publications or is_longer or any(life.is_over(reached) for life in lives):
+            latest = self._latest(state, reached, delay) if publications else reached
             given = tuple(sorted(publications.items()))
-            data, told = _changed(self.basis, data, given, reached, latest)
+            data, told = _changed(self.basis, data, given, reached, latest, delay)
             state.write_rules(data)
-        rules: LiveRules = live_rules(self.basis, lives_of(data))
+            lives, _ = lives_of(data)
+        rules: LiveRules = live_rules(self.basis, lives)
         self.pages.use(rules.stream)
         if not tables:
             return tables, told
         arrived = pa.concat_tables(tables)
         return [rules.arrived(arrived).cast(self.plan.schema)], told
 
-    def _latest(self, state: BucketState, reached: int) -> int:
+    def _latest(self, state: BucketState, reached: int, delay: int | None) -> int:
         """Return a time that no event in the queue is after: the same for buckets, if possible."""
-        delay = self.plan.delay_ms
         if delay is not None:  # no event that waits is later than that, in any bucket
             return reached + delay if reached > MIN_WATERMARK else reached
         times = [
@@ -95,6 +98,10 @@ class _Changing:
         return max(times, default=reached)
 
 
+def _longer(known: int | None, delay: int | None) -> int | None:
+    return None if known is None or delay is None else max(known, delay)
+
+
 @lru_cache(maxsize=16)
 def _changed(
     basis: RuleBasis,
@@ -102,10 +109,12 @@ def _changed(
     publications: tuple[tuple[int, str], ...],
     reached: int,
     latest: int,
+    delay: int | None,
 ) -> tuple[bytes, pa.Table | None]:
     """Return the rules after publications, and what became of these: the same in most buckets."""
     lives = RuleLives.of(data)
     lives.retire(reached)
+    lives.delay_ms = delay
     told = lives.apply(dict(publications), lambda change: checked(basis, change), lambda: latest)
     return lives.to_bytes(), _table(*told)
 

@@ -288,6 +288,17 @@ def test_what_others_wrote_is_told_and_left_out(log: RuleLog) -> None:
     assert log.publish([rule("d")]) == 8
 
 
+def test_only_publications_are_numbered(log: RuleLog) -> None:
+    """A file whose name is not that of a publication to the digit is none, however it sorts."""
+    log.publish([rule("a")])
+    text = (log.path / "0000000001.json").read_text()
+    for name in ("7", "000000009", "00000000011", "+000000012", "0000000013 copy", "9" * 250):
+        (log.path / f"{name}.json").write_text(text)
+    assert log.number == 1
+    assert log.publish([rule("b")]) == 2
+    assert known(log) == [("a", 1, False), ("b", 1, False)]
+
+
 # --- processes
 
 PUBLISHER = """

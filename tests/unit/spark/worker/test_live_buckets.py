@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -456,6 +459,94 @@ def test_a_rule_that_is_resumed_without_its_key(tmp_path: Path) -> None:
     assert again.ids() == Counter(one.matchId for one in found)
 
 
+@pytest.mark.parametrize("is_of_format_2", [False, True])
+def test_a_shorter_delay(tmp_path: Path, is_of_format_2: bool) -> None:
+    """Events that wait since a longer delay are seen by their rules, whenever these are replaced."""
+    log, given = RuleLog(tmp_path), events(random.Random(14), 0, 120)
+    log.publish([chain(4, 1)])
+    before = LiveBucket(log, delay_ms=50)
+    before.batch(given[:1])
+    longer = LiveBucket(log, delay_ms=1000, storage=before.storage, read=1)
+    longer.batch(given[1:60])
+    if is_of_format_2:
+        _rewritten(longer, lambda facts: facts.update(format=2) or facts.pop("delay"))
+    bucket = LiveBucket(log, storage=longer.storage, read=1)
+    log.publish([chain(5, 2)])
+    for one in given[60:]:
+        bucket.batch([one])
+    bucket.close()
+    parts = (([chain(4, 1)], given[:60]), ([chain(5, 2)], given[60:]))
+    found = [matchMany(rules, part, timestamp="t") for rules, part in parts]
+    assert bucket.ids() == Counter(one.matchId for own in found for one in own)
+
+
+def test_a_correlation_that_nothing_refers_to(tmp_path: Path) -> None:
+    """Rules that only such a correlation names change nothing, also with many groups stored."""
+    log, given = RuleLog(tmp_path), events(random.Random(15), 0, 120)
+    count = {"type": "event_count", "group-by": ["id"], "timespan": "9s", "condition": {"gte": 2}}
+    rules = {"own": "x > 1", "other": "x < 8", "unused": {**count, "rules": ["other"]}}
+    rule = Rule("counted", SigmaCorrelation({**count, "rules": ["own"]}, rules))
+    log.publish([rule])
+    bucket = LiveBucket(log, ((),))
+    for begin in range(0, 120, 10):
+        bucket.batch([{**one, "id": one["id"] % 50} for one in given[begin : begin + 10]])
+    bucket.close()
+    found = matchMany([rule], [{**one, "id": one["id"] % 50} for one in given], timestamp="t")
+    assert bucket.ids() == Counter(one.matchId for one in found)
+    assert len(found)
+
+
+CODES = """
+import random
+from tests.unit.spark.worker.test_live_buckets import SCHEMA, all_kinds
+from pyflinkcep.rules.live_rules import RuleBasis, compiled
+from pyflinkcep.rules.rule_writer import rule_to_document
+from pyflinkcep.spark.state.checksums import write_table
+from pyflinkcep.tables.typed_columns import widest
+import json
+basis = RuleBasis(write_table(widest(SCHEMA)), "t", "name", "UTC", (("k",),))
+for rule in all_kinds():
+    made = compiled(basis, json.dumps(rule_to_document(rule)))
+    print(rule.name, made.code, made.whole_code)
+"""
+
+
+def all_kinds() -> list[Rule]:
+    """Return rules of all kinds, with what is a set in their models."""
+    choose = random.Random(16)
+    names = ("sequence", "single", "next", "chain", "counted", "query")
+    listed = {name: f"x > {number}" for number, name in enumerate("abcdef")}
+    near = {"type": "temporal", "rules": [*listed], "group-by": ["k"], "timespan": "1s"}
+    ways = ["a and b and c and not d and not e and not f", "a or b", "a and (b or c or d)"]
+    return [
+        *(made_rule(choose, name, 1)() for name in names),
+        *(
+            Rule(f"near {way}", SigmaCorrelation({**near, "condition": way}, listed))
+            for way in ways
+        ),
+        Rule("all", SigmaCorrelation(near, listed)),
+        Rule("in", Eql('sequence by k [any where name in ("A", "B", "C")] [A where x in (1, 2)]')),
+        Rule("in, of SQL", Pattern.begin("a").where("name IN ('A', 'B', 'C') OR x = 2"), ("k",)),
+    ]
+
+
+def test_codes_are_the_same_in_each_process() -> None:
+    """What the states of rules are known by does not depend on how Python orders a set."""
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", CODES],
+            cwd=Path(__file__).parents[4],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]
+    assert len(told[0].splitlines()) == len(all_kinds())
+    assert len(set(told)) == 1
+
+
 def _rewritten(bucket: LiveBucket, change: Callable[[dict[str, Any]], None]) -> None:
     """Change what is stored of rules in force."""
     data = bucket.storage.read_rules()
@@ -479,10 +570,10 @@ def test_rules_in_force_of_other_releases(tmp_path: Path) -> None:
 
     _rewritten(bucket, as_first)
     bucket.batch(given[20:40])
-    _rewritten(bucket, lambda facts: facts.update(format=3))
-    with pytest.raises(StateFormatError, match="format 3, this release reads formats 1 and 2"):
+    _rewritten(bucket, lambda facts: facts.update(format=4))
+    with pytest.raises(StateFormatError, match="format 4, this release reads formats 1 to 3"):
         bucket.batch(given[40:])
-    _rewritten(bucket, lambda facts: facts.update(format=2) or facts["lives"][0].update(code=7))
+    _rewritten(bucket, lambda facts: facts.update(format=3) or facts["lives"][0].update(code=7))
     with pytest.raises(StateFormatError, match="rule 'chain': its state is of another release"):
         bucket.batch(given[40:])
 
@@ -498,4 +589,4 @@ def test_ended_rules_leave_nothing(tmp_path: Path) -> None:
         bucket.batch(given[begin : begin + 30])
     data = bucket.storage.read_rules()
     assert data is not None
-    assert not lives_of(unseal(data))
+    assert lives_of(unseal(data)) == ((), 10)
