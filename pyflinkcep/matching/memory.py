@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -31,6 +31,18 @@ def memory_bytes(memory: int | str | None = None) -> int:
             f"memory={memory!r}", 'pass a number of bytes, or a text such as "2GB" or "512 MiB"'
         )
     return int(found)
+
+
+def check_memory(memory: int | str | None, *, is_file: bool, what: str = "files") -> None:
+    """Refuse what is no memory, and one for events that are not in files, or not as `what` says."""
+    if memory is None:
+        return
+    memory_bytes(memory)
+    if not is_file:
+        raise NotSupportedError(
+            f"memory={memory!r} is only available for {what}",
+            "leave it out, or pass the path of a file or folder, or a pattern of paths",
+        )
 
 
 def machine_bytes() -> int:

@@ -110,8 +110,8 @@ class Progress:
     process, on a local master, with a local server of Spark Connect. Of a cluster it shows
     nothing; there, Spark's page and ``spark.registerProgressHandler`` tell of tasks.
 
-    It shows ``match`` on files larger than memory too: a task is a temporary file of keys. On a
-    terminal that is shown unasked.
+    It shows ``match``, ``matchSase`` and ``matchRecognize`` on files larger than memory too: a task
+    is a temporary file of keys. On a terminal that is shown unasked.
 
     Parameters
     ----------

@@ -53,6 +53,7 @@ def matchRecognize(
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> OutputTable: ...
 @suggesting
 def matchRecognize(
@@ -68,6 +69,7 @@ def matchRecognize(
     name: str | None = None,
     parallelTasks: int | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> CepDataFrame | OutputTable:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame, or to a table in memory.
@@ -85,6 +87,8 @@ def matchRecognize(
         See :meth:`CEP.sql`.
     threads : int, at least 1, optional
         Of a table in memory: see :func:`pyflinkcep.tables.matchRecognize`.
+    memory : int, bytes from 1, or str, optional
+        Of files: see :func:`pyflinkcep.tables.matchRecognize`.
 
     Returns
     -------
@@ -96,7 +100,8 @@ def matchRecognize(
     CepError
         If the clause is wrong or refused; the message names line and column.
     InvalidArgumentError
-        If a table in memory is given with a setting of jobs, or `threads` with a DataFrame.
+        If a table in memory is given with a setting of jobs, or `threads` or `memory` with a
+        DataFrame.
 
     Examples
     --------
@@ -117,6 +122,11 @@ def matchRecognize(
             raise InvalidArgumentError(
                 f"threads={threads!r}, and a DataFrame of Spark, whose tasks have a core each",
                 "leave it out; parallelTasks says in how many tasks a stream is matched",
+            )
+        if memory is not None:
+            raise InvalidArgumentError(
+                f"memory={memory!r}, and a DataFrame of Spark, which has its own settings of it",
+                "leave it out, and set spark.executor.memory",
             )
         prepare_sessions()
         settings = JobSettings(
@@ -140,7 +150,7 @@ def matchRecognize(
         )
     rows = cast("Table | Sequence[Mapping[str, Any]]", df)
     return recognize.matchRecognize(
-        rows, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args, threads
+        rows, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args, threads, memory
     )
 
 

@@ -71,6 +71,9 @@ class Dealing:
     timestamp: Field | None  # Their time
     key: Field | Sequence[str] | None  # Their key
     budget: Budget
+    # What is told how many events a key has that does not fit memory, and that is not dealt by
+    # time; None if such keys are.
+    of_large: Callable[[int], None] | None = None
     # The types of the keys that a function returned for some events; None for a mixture.
     key_types: set[pa.DataType | None] = attrs.field(factory=set)
 
@@ -91,6 +94,7 @@ class Dealing:
         They are in one file if they fit memory, else those of one key in several, by time.
         """
         if self.key is None:
+            assert self.of_large is None
             yield self._by_time(tables, count)
             return
 
@@ -121,15 +125,22 @@ class Dealing:
             return groups[np.searchsorted(known, self._hashes(table))]
 
         if len(known) == 1:
-            yield self._by_time(lambda _: file.tables(), self.budget.files(file.nbytes, file.rows))
+            yield self._parts(file)
             return
         dealt = self._dealt(file.tables(), place, int(groups.max()) + 1)
         for number, part in enumerate(dealt):
             if number < light:
                 yield [part] if part.rows else []
             else:
-                yield self._by_time(part_tables(part), self.budget.files(part.nbytes, part.rows))
+                yield self._parts(part)
             part.close()
+
+    def _parts(self, file: SpillFile) -> list[SpillFile]:
+        """Return the events of one key that do not fit memory."""
+        if self.of_large is not None:
+            self.of_large(file.rows)
+            return [file]
+        return self._by_time(lambda _: file.tables(), self.budget.files(file.nbytes, file.rows))
 
     def _by_time(self, tables: Tables, count: int) -> list[SpillFile]:
         """Deal the events of one key, those of a millisecond together."""
@@ -178,11 +189,6 @@ class Dealing:
                 if begin < end:
                     file.add(taken.slice(begin, end - begin))
         return files
-
-
-def part_tables(file: SpillFile) -> Tables:
-    """Return what returns the tables of a file."""
-    return lambda _: file.tables()
 
 
 def numbered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

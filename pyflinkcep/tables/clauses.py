@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from itertools import chain, pairwise
@@ -26,7 +27,7 @@ from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.match_recognize.checks import check_time, within_time
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
-from pyflinkcep.match_recognize.flink import read_flink_clause
+from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.parser import COMPUTE_FIRST, standard_window_ms, window_ms
@@ -35,11 +36,12 @@ from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, quoted
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
 from pyflinkcep.matching.order import OrderColumns, order_by
+from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
 from pyflinkcep.matching.threads import cuts, results
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
-from pyflinkcep.tables.order import PER_MS, Keys
+from pyflinkcep.tables.order import PER_MS, Keys, Times
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
 from pyflinkcep.tables.values import warn_of_unit
@@ -207,34 +209,61 @@ def all_parts(measures: Mapping[str, Expression]) -> dict[Leaf, str]:
     return found or {Leaf.of("count"): name for name in measures}  # the length of constants
 
 
+@attrs.frozen(eq=False)
+class FlinkJob:
+    """A clause in Flink's dialect."""
+
+    clause: Clause
+    names: Names
+    read: FlinkClause
+    time: str  # The column of the time
+    ties: OrderColumns | None  # The order of rows of one key and time
+
+    @classmethod
+    def of(cls, table: pa.Table, clause: Clause, names: Names) -> FlinkJob:
+        """Read a clause on the columns of a table."""
+        check_time(clause, names, partial(_time_type, table), is_stream=False)
+        read = read_flink_clause(clause, names, window_ms(clause, names.source))
+        order, time = clause.ordering[1:], clause.order[0].name.text
+        return cls(clause, names, read, time, OrderColumns.of(order) if order else None)
+
+    @contextmanager
+    def analysing(self) -> Iterator[None]:
+        """Say of what is refused while a pattern is analysed where the clause has it."""
+        try:
+            yield
+        except OnlyByRow as raised:
+            usual = "test for it in the condition, with CASE or nullif"
+            message, hint, kind = _reason(raised, usual)
+            if isinstance(cause_of(raised), NotSupportedError | OnlyByRow):
+                hint, kind = "start from a DataFrame of Spark, which computes it", NotSupportedError
+            raise self.names.error(self.clause.pattern_span, message, hint, kind) from raised
+        except CepError as refused:
+            raise self.read.placed(refused) from refused
+
+    def output(self, table: pa.Table, found: Found, times: Times) -> pa.Table:
+        """Return the output for matches of rows of a table."""
+        measures, names = self.read.measures, self.names
+        matches = FoundMatches(found, lambda: match_times(found, times))
+        rows = _RowsOfMatches(table, found.handles)
+        taken, places = _taken(matches, rows, measures, names, times.type)
+        first = integers(found.handles[found.firsts])
+        shown = {key: table.column(key).take(first) for key in self.clause.keys}
+        made = measured(taken, places, measures, names, clock_zone(table.schema))
+        return pa.table({**shown, **made})
+
+
 def flink_output(
     table: pa.Table, clause: Clause, names: Names, limit: PartialMatchLimit | None, threads: int
 ) -> tuple[pa.Table, int]:
     """Return the output of a clause, and how many partial matches were dropped."""
-    check_time(clause, names, partial(_time_type, table), is_stream=False)
-    within = window_ms(clause, names.source)
-    read = read_flink_clause(clause, names, within)
-    keys, order, time = clause.keys, clause.ordering[1:], clause.order[0].name.text
-    try:
+    job = FlinkJob.of(table, clause, names)
+    with job.analysing():
         matched = ColumnMatch.analysed(
-            read.pattern, table, time, keys or None, OrderColumns.of(order) if order else None
+            job.read.pattern, table, job.time, clause.keys or None, job.ties
         )
-    except OnlyByRow as raised:
-        message, hint, kind = _reason(raised, "test for it in the condition, with CASE or nullif")
-        if isinstance(cause_of(raised), NotSupportedError | OnlyByRow):
-            hint, kind = "start from a DataFrame of Spark, which computes it", NotSupportedError
-        raise names.error(clause.pattern_span, message, hint, kind) from raised
-    except CepError as refused:
-        raise read.placed(refused) from refused
     found, _, dropped = matched.run(limit, threads)
-    matches = FoundMatches(found, lambda: match_times(found, matched.times))
-    taken, places = _taken(
-        matches, _RowsOfMatches(table, found.handles), read.measures, names, matched.times.type
-    )
-    first = integers(found.handles[found.firsts])
-    shown = {key: table.column(key).take(first) for key in keys}
-    made = measured(taken, places, read.measures, names, clock_zone(table.schema))
-    return pa.table({**shown, **made}), dropped
+    return job.output(table, found, matched.times), dropped
 
 
 def _taken(
@@ -301,7 +330,29 @@ _ARGUMENT = "__cep_argument"
 _TIME = "__cep_time"
 
 
-def standard_output(table: pa.Table, clause: Clause, names: Names, threads: int) -> pa.Table:
+@attrs.frozen(eq=False)
+class StandardOutput:
+    """The output of a clause with the standard's meaning."""
+
+    table: pa.Table  # The rows of output
+    of_rows: Ints  # For each the place of its row in the order of matching
+    order: _Order  # That order
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self.order.ends)
+
+    @property
+    def first_rows(self) -> Ints:
+        """For each row of output the first row that its key has in the table."""
+        begins = np.r_[0, self.order.ends][:-1]
+        firsts = np.minimum.reduceat(self.order.rows, begins) if len(begins) else begins
+        own: Ints = firsts[np.searchsorted(self.order.ends, self.of_rows, "right")]
+        return own
+
+
+def standard_output(table: pa.Table, clause: Clause, names: Names, threads: int) -> StandardOutput:
     """Return the output of a clause."""
     read = read_clause(clause, names)
     within = standard_window_ms(clause, names.source)
@@ -339,7 +390,8 @@ def standard_output(table: pa.Table, clause: Clause, names: Names, threads: int)
     shown = {name: table.column(name).take(at) for name in first}
     output = {**shown, **made, **{name: table.column(name).take(at) for name in rest}}
     # Also a table without columns keeps the number of rows.
-    return pa.table(output) if output else pa.table({_ARGUMENT: at}).select([])
+    every = pa.table(output) if output else pa.table({_ARGUMENT: at}).select([])
+    return StandardOutput(every, plain_numbers(matches.rows), order)
 
 
 def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:

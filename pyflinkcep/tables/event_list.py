@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
-from pyflinkcep.engines.queries import QueryPlan, by_last_event, query_matches
+from pyflinkcep.engines.queries import QueryPlan, by_last_event, last_event, query_matches
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
@@ -35,7 +35,7 @@ from pyflinkcep.sase.attributes import (
     output_types,
     queried_attributes,
 )
-from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import failed
 from pyflinkcep.sase.types import check_types
 from pyflinkcep.tables.events import Table
@@ -127,6 +127,13 @@ class EventObjects:
         if known and measure.function != "count":
             check_measure(measure, _kind(measure.attribute, known))
         return values
+
+
+def made_event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, Any]:
+    """Return the type and the time of the event that a match becomes, if it becomes one."""
+    if query.event is None:
+        return {}
+    return {EVENT_TYPE: query.event, EVENT_TIME: table.times[last_event(match)]}
 
 
 def attribute_of(event: Any, name: str) -> Any:

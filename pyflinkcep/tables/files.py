@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -86,10 +86,14 @@ class EventFiles:
         names = self.dataset.schema.names
         columns = list(filter(wanted, names)) or names[:1] if wanted and self.is_parquet else None
         if self.kind == _JSON:
-            none = self._typed(self.dataset.schema.empty_table())
-            return pa.concat_tables([none, *self.tables()])
+            return pa.concat_tables([self.nothing, *self.tables()])
         with _reading(self.path, self.kind):
             return self._typed(self.dataset.to_table(columns))
+
+    @property
+    def nothing(self) -> pa.Table:
+        """A table with the columns of the events, and no event."""
+        return self._typed(self.dataset.schema.empty_table())
 
     def tables(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
         """Yield the events in the order of ``table``, some at a time, with all or some columns."""
@@ -123,18 +127,17 @@ class EventFiles:
         """Whether columns are stored apart, and rows counted."""
         return self.kind == "Parquet"
 
-    @property
-    def nbytes(self) -> int:
-        """About how many bytes the events take in memory."""
+    def nbytes(self, names: Sequence[str]) -> int:
+        """Return about how many bytes some columns take in memory; of texts, all that are read."""
         size = sum(os.path.getsize(file) for file in self.dataset.files)
         if not self.is_parquet:
             packed = any(file.lower().endswith(_PACKED) for file in self.dataset.files)
             return size * (_TIMES_PACKED if packed else _TIMES_TEXT)
-        widths = [_width(field.type) for field in self.dataset.schema]
+        widths = [_width(self.dataset.schema.field(name).type) for name in names]
         most = self.rows * sum(_MOST_WIDTH if width is None else width for width in widths)
         if None not in widths or 4 * size + most < _SMALL:
             return most
-        first = next(self.tables(), None)
+        first = next(self.tables(list(names)), None)
         each: int = 0 if first is None else first.nbytes // max(first.num_rows, 1) + 1
         return self.rows * each
 

@@ -38,7 +38,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.expressions.evaluator import local_expressions
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.matching.memory import memory_bytes
+from pyflinkcep.matching.memory import check_memory
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.conditions import EventConditions
@@ -56,7 +56,7 @@ from pyflinkcep.tables.values import (
 )
 
 if TYPE_CHECKING:
-    from pyflinkcep.tables.files import EventFiles
+    from pyflinkcep.tables.spilling import Spilling
 
 
 @attrs.frozen(eq=False)
@@ -316,8 +316,6 @@ def match(
     check_pattern_evaluation(evaluation)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     count = usable_cores(threads)
-    if memory is not None:
-        memory_bytes(memory)
     if delayThreshold is not None:
         delay_ms(delayThreshold)
     by_automaton = evaluation not in (EVENT_LISTS, LATEST)
@@ -330,20 +328,17 @@ def match(
         )
     by_columns = delayThreshold is None and by_automaton
     is_path = isinstance(events, str | os.PathLike)
-    if memory is not None and not (by_columns and is_path):
-        raise NotSupportedError(
-            f"memory={memory!r} is only available for files, matched in the order of time",
-            "leave it out, or pass the path of a file or folder, or a pattern of paths",
-        )
+    in_time = "files, matched in the order of time"
+    check_memory(memory, is_file=by_columns and is_path, what=in_time)
     if by_columns and is_path:
-        from pyflinkcep.tables.files import EventFiles  # which loads Arrow
+        from pyflinkcep.tables.spilling import Spilling  # which loads Arrow
         from pyflinkcep.tables.stored import StoredEvents
 
-        files = EventFiles.of(os.fspath(events))
-        spilled = _spilled(pattern, files, timestamp, key, limit, count, memory)
+        own = Spilling.of(events, memory)
+        spilled = _spilled(pattern, own, timestamp, key, limit, count)
         if spilled is not None:
             return spilled.knowing(timestamp, key)
-        stored = StoredEvents.of_pattern(events, pattern, timestamp, key, files=files)
+        stored = StoredEvents.of_pattern(events, pattern, timestamp, key, files=own.files)
         on_needed = stored.analysed(pattern, timestamp, key)
         if on_needed is not None:
             return on_needed.matches(limit, count, whole=stored.whole).knowing(timestamp, key)
@@ -375,28 +370,24 @@ def match(
 
 def _spilled(
     pattern: Pattern,
-    files: EventFiles,
+    events: Spilling,
     timestamp: Field | None,
     key: Field | Sequence[str] | None,
     limit: PartialMatchLimit | None,
     threads: int,
-    memory: int | str | None,
 ) -> Matches[Any] | None:
     """Return the matches on files that do not fit memory; None if they do."""
-    from pyflinkcep.tables.buckets import Budget
     from pyflinkcep.tables.row_sql import OnlyByRow
     from pyflinkcep.tables.spilled_match import SpilledMatch
 
-    budget = Budget(memory_bytes(memory))
-    if SpilledMatch.fits(files, budget):
+    if events.fits:
         return None
     try:
-        return SpilledMatch(pattern, files, timestamp, key, limit, threads, budget).matches()
+        return Matches.of(*SpilledMatch(pattern, events, timestamp, key, limit, threads).rows())
     except OnlyByRow as cause:
-        if memory is None:
+        if events.memory is None:
             return None
-        raise NotSupportedError(
-            f"memory={memory!r} is less than {files.path!r} needs, and the pattern has a condition "
-            "that can only be evaluated event by event",
+        raise events.refused(
+            "the pattern has a condition that can only be evaluated event by event",
             "write its conditions as SQL that match knows, or as functions of the event",
         ) from cause

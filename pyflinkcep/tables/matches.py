@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyflinkcep.tables.found_rows import FoundRows
-    from pyflinkcep.tables.spilled_rows import SpilledRows
+    from pyflinkcep.tables.spilled_rows import SpilledOutput, SpilledRows
 
 
 _AT_ONCE = 1024
@@ -364,7 +364,15 @@ class OutputTable(_Lazy[dict[str, Any]]):
     def __init__(self, table: pa.Table, dropped: int = 0) -> None:
         super().__init__()
         self._table = table
+        self._spilled: SpilledOutput | None = None
         self.numPartialMatchesDropped = dropped
+
+    @classmethod
+    def spilled(cls, rows: SpilledOutput, dropped: int = 0) -> OutputTable:
+        """Return rows that are on disk."""
+        found = cls(rows, dropped)
+        found._spilled = rows
+        return found
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -381,4 +389,7 @@ class OutputTable(_Lazy[dict[str, Any]]):
 
     def toArrow(self) -> pa.Table:
         """Return the rows as a table of Arrow, with the columns that ``CEP.sql`` gives."""
-        return self._table
+        return self._table if self._spilled is None else self._spilled.read()
+
+    def _tables(self) -> Iterator[pa.Table]:
+        yield from super()._tables() if self._spilled is None else self._spilled.tables()

@@ -100,6 +100,10 @@ class Times:
         """Return times by which events are ordered, at most to the microsecond."""
         return self.exact_of(plain_numbers(self.raw))
 
+    def exact_at(self, rows: Ints) -> Ints:
+        """Return the times of some rows by which these are ordered."""
+        return self.exact_of(plain_numbers(self.raw.take(integers(rows))))
+
     def some(self, begin: int, size: int) -> Ints:
         """Return the times of some rows in their own unit."""
         return plain_numbers(self.raw.slice(begin, size))

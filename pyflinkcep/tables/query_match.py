@@ -139,9 +139,31 @@ class QueryRows:
     ) -> Iterator[tuple[dict[str, list[int]], dict[str, list[Record]]]]:
         """Yield matches one by one: by places, and with their events."""
         for part in self.found(plan, is_sorted).parts(MOST_EVENTS):
-            events = self.events(part.handles)
-            for _, _, match in part.results():
-                yield match, {name: [events[at] for at in own] for name, own in match.items()}
+            yield from self.listed_of(part)
+
+    def listed_of(
+        self, found: Found
+    ) -> Iterator[tuple[dict[str, list[int]], dict[str, list[Record]]]]:
+        """Yield some matches one by one."""
+        events = self.events(found.handles)
+        for _, _, match in found.results():
+            yield match, {name: [events[at] for at in own] for name, own in match.items()}
+
+    def ordering_rows(self, found: Found, is_sorted: bool) -> Any:
+        """
+        Return for each match the row by whose time it is ordered among those of all partitions.
+
+        That is its last event if matches are sorted, and otherwise the first of its partition.
+        """
+        assert self.in_time is not None
+        assert self.table.keys is not None
+        if is_sorted:
+            last = np.maximum.reduceat(self.in_time[found.handles], found.firsts)
+            place_of = np.empty_like(self.in_time)
+            place_of[self.in_time] = np.arange(len(place_of))
+            return self.row_of(place_of[last])
+        keys = np.asarray(self.table.keys)
+        return self.row_of(np.searchsorted(keys, keys[found.handles[found.firsts]]))
 
     def events(self, places: Ints) -> dict[int, Record]:
         """Return the events at some places."""

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, get_args
+
+import attrs
 
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit
 from pyflinkcep.errors import (
@@ -22,10 +25,15 @@ from pyflinkcep.match_recognize.names import Names, spelled_alike, with_own_colu
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import with_parameters
 from pyflinkcep.match_recognize.tokens import Source, tokenize
+from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.matching.memory import check_memory
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.matches import OutputTable
 from pyflinkcep.tables.rows import table_or_rest
+
+if TYPE_CHECKING:
+    from pyflinkcep.tables.stored import StoredEvents
 
 
 @suggesting
@@ -37,6 +45,7 @@ def matchRecognize(
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> OutputTable:
     """
     Apply the clause MATCH_RECOGNIZE to a table in memory.
@@ -54,6 +63,9 @@ def matchRecognize(
     threads : int, at least 1, optional
         On how many cores partitions of large tables are matched at most, by default all that the
         process may use. Conditions on texts or decimals, or without a program, keep to one.
+    memory : int, bytes from 1, or str, optional
+        How much memory files may take, as for :func:`match`. In the standard's dialect the rows of
+        each partition have to fit.
 
     Returns
     -------
@@ -65,6 +77,9 @@ def matchRecognize(
     ------
     CepError
         If the clause is wrong, or something in it needs Spark; the message names line and column.
+    NotSupportedError
+        If `memory` is given for rows that are not in files, or in the standard's dialect without
+        PARTITION BY, or for a partition that does not fit.
 
     Examples
     --------
@@ -82,11 +97,16 @@ def matchRecognize(
         )
     limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
     text, count = with_parameters(clause, args), usable_cores(threads)
-    if isinstance(events, str | os.PathLike):
+    is_file = isinstance(events, str | os.PathLike)
+    check_memory(memory, is_file=is_file)
+    if is_file:
         from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
 
         # ALL ROWS PER MATCH shows all columns.
         stored = StoredEvents.of(events, None if "all" in text.lower() else text)
+        spilled = _spilled(stored, text, dialect, limit, count, memory)
+        if spilled is not None:
+            return spilled
         if not stored.is_whole:
             with suppress(CepError):  # what is wrong is said of all columns
                 return _output(stored.needed, text, dialect, limit, count)
@@ -158,8 +178,56 @@ def _untyped(columns: Mapping[Any, list[Any]]) -> InvalidArgumentError:
 def _output(
     table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None, threads: int
 ) -> OutputTable:
+    from pyflinkcep.tables.clauses import flink_output, standard_output
+
+    table, clause, names, _ = _read(table, text, dialect)
+    if dialect == "standard":
+        return OutputTable(standard_output(table, clause, names, threads).table)
+    return OutputTable(*flink_output(table, clause, names, limit, threads))
+
+
+def _spilled(
+    stored: StoredEvents,
+    text: str,
+    dialect: Dialect,
+    limit: PartialMatchLimit | None,
+    threads: int,
+    memory: int | str | None,
+) -> OutputTable | None:
+    """Return the output for files that do not fit memory; None if they do."""
+    from pyflinkcep.tables.spilled_clause import spilled_flink_output, spilled_standard_output
+    from pyflinkcep.tables.spilling import Spilling
+
+    events = Spilling(stored.files, list(stored.names), memory)
+    if events.fits:
+        return None
+    nothing = None
+    with suppress(CepError):  # what is wrong is said of all columns, and before all work
+        nothing = _output(events.nothing, text, dialect, limit, 1)
+    if nothing is None:
+        events = Spilling(stored.files, stored.files.dataset.schema.names, memory)
+        nothing = _output(events.nothing, text, dialect, limit, 1)
+    schema = nothing.toArrow().schema
+    _, clause, names, prepared = _read(events.nothing, text, dialect)
+    events = attrs.evolve(events, prepared=prepared)
+    if dialect == "flink":
+        return spilled_flink_output(events, clause, names, limit, threads, schema)
+    if clause.keys:
+        return spilled_standard_output(events, clause, names, threads, schema)
+    if memory is None:
+        return None
+    raise events.refused(
+        "a clause without PARTITION BY has one order over all rows",
+        "give it more memory, or write PARTITION BY",
+    )
+
+
+def _read(
+    table: Any, text: str, dialect: Dialect
+) -> tuple[Any, Clause, Names, Callable[[Any], Any]]:
+    """Return rows with the columns that a clause computes, the clause, and what adds columns."""
     from pyflinkcep.matching.columns import refuse_reserved
-    from pyflinkcep.tables.clauses import flink_output, standard_output, with_computed
+    from pyflinkcep.tables.clauses import with_computed
 
     is_standard = dialect == "standard"
     source = Source(text)
@@ -167,11 +235,10 @@ def _output(
     check_columns(table.column_names, clause, source, case_sensitive=False)
     refuse_reserved(table.column_names, "MATCH_RECOGNIZE")
     clause = spelled_alike(clause) if is_standard else clause
+    prepared: Callable[[Any], Any] = lambda rows: rows  # noqa: E731
     if is_standard:
-        table = with_computed(table, clause, source)
+        prepared = partial(with_computed, clause=clause, source=source)
+    table = prepared(table)
     names = Names.of(clause, source, table.column_names, None, is_standard)
     check_clause(clause, names, case_sensitive=False)
-    clause = with_own_columns(clause, names)
-    if is_standard:
-        return OutputTable(standard_output(table, clause, names, threads))
-    return OutputTable(*flink_output(table, clause, names, limit, threads))
+    return table, with_own_columns(clause, names), names, prepared

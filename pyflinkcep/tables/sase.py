@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import attrs
 
@@ -27,13 +28,13 @@ from pyflinkcep.engines.compressed.matches import (
     windows_of,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import QueryPlan, UnlistedMatches, compressed_matches, last_event
-from pyflinkcep.engines.sequences.evaluation import MatchPositions
+from pyflinkcep.engines.queries import QueryPlan, UnlistedMatches, compressed_matches
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import (
     EvaluationOfQuery,
     InvalidArgumentError,
+    NotSupportedError,
     Output,
     check_choice,
     suggesting,
@@ -41,16 +42,20 @@ from pyflinkcep.errors import (
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import of_kind
+from pyflinkcep.matching.memory import check_memory
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
-from pyflinkcep.tables.event_list import EventObjects, attribute_of, holds_decimals
+from pyflinkcep.tables.event_list import EventObjects, attribute_of, holds_decimals, made_event
 from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.matches import ListedMatches
+from pyflinkcep.tables.matches import ListedMatches, OutputTable
 from pyflinkcep.tables.rows import rows_of, table_or_rest
 from pyflinkcep.tables.values import grouping_key
+
+if TYPE_CHECKING:
+    from pyflinkcep.tables.spilling import Spilling
 
 Window = tuple[int, tuple[Any, ...]]
 """The start of a window, and what its events have in common, as Spark groups by it."""
@@ -94,6 +99,7 @@ def matchSase(
     compressed: Literal[False] = False,
     maxPartialMatches: int | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> Sequence[dict[str, Any]]: ...
 
 
@@ -108,6 +114,7 @@ def matchSase(
     compressed: Literal[False] = False,
     maxPartialMatches: int | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> list[dict[str, Any]]: ...
 
 
@@ -123,6 +130,7 @@ def matchSase(
     compressed: Literal[True],
     maxPartialMatches: None = None,
     threads: int | None = None,
+    memory: None = None,
 ) -> CompressedMatches: ...
 
 
@@ -137,6 +145,7 @@ def matchSase(
     compressed: bool = False,
     maxPartialMatches: int | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> Sequence[dict[str, Any]] | CompressedMatches:
     """
     Return the matches of a query on a list, or any other iterable, of events.
@@ -146,8 +155,9 @@ def matchSase(
     query : str or SaseQuery
         The query, or its text.
     events : iterable, mapping or table
-        The events: dicts, objects with attributes, columns by name, a pandas or polars DataFrame
-        or an Arrow table. Without `timestamp` they are in order, a millisecond apart.
+        The events: dicts, objects with attributes, columns by name, a pandas or polars DataFrame,
+        an Arrow table, or the path of a file or folder. Without `timestamp` they are in order, a
+        millisecond apart.
     timestamp : str or callable, optional
         The attribute or function of an event's time: epoch milliseconds, or a datetime
         (UTC if it has no zone). Events are first sorted by time.
@@ -166,13 +176,17 @@ def matchSase(
     threads : int, at least 1, optional
         On how many cores partitions of large tables are matched at most, by default all that the
         process may use. Conditions on texts or decimals keep to one.
+    memory : int, bytes from 1, or str, optional
+        How much memory files may take, as for :func:`match`. The events of each partition, and the
+        matches of some partitions, have to fit.
 
     Returns
     -------
     list of dict, Matches or CompressedMatches
         Variable to events, which notebooks show as a table; with RETURN, column to value; with
         SLIDE, a row for each window with matches. Matches of a table without RETURN are
-        :class:`Matches`, made into dicts when they are looked at.
+        :class:`Matches`, made into dicts when they are looked at; with RETURN, of files larger than
+        memory, rows are :class:`OutputTable`.
 
     Raises
     ------
@@ -183,7 +197,9 @@ def matchSase(
     StateLimitError
         If there are more partial matches than `maxPartialMatches`.
     NotSupportedError
-        If the evaluation cannot answer the query, or keeps no partial matches to bound.
+        If the evaluation cannot answer the query, or keeps no partial matches to bound. If `memory`
+        is given for events that are not in files, or too small for a query that has all of them in
+        memory: without `[attribute]`, with THEN, or matches that are joined or not listed.
 
     Examples
     --------
@@ -199,6 +215,8 @@ def matchSase(
         raise InvalidArgumentError(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
+    check_memory(memory, is_file=isinstance(events, str | os.PathLike))
+    is_of_events = asked.before is not None
     if asked.before is not None:
         limited: Any = {"maxPartialMatches": maxPartialMatches, "threads": threads}
         events = matchSase(asked.before, events, timestamp, type, evaluation, **limited)
@@ -215,19 +233,32 @@ def matchSase(
     compressed = compressed or asked.totals is not None
     if compressed:
         _refuse_compressed(asked, output, limit)
+    if memory is not None and (compressed or is_of_events):
+        raise NotSupportedError(
+            f"memory={memory!r} with matches that are not listed, or with THEN",
+            "leave it out: such queries have all events in memory",
+        )
     how = (
         chosen_for_compressed(asked, evaluation)
         if compressed
         else chosen(asked, evaluation, output, limit is not None)
     )
     runs = None if limit is None else RunLimit(limit.most)
-    table, rest = table_or_rest(events)
+    spilled = None
+    if isinstance(events, str | os.PathLike) and not compressed and not is_of_events:
+        spilled = _spilling(events, memory)
+    table, rest = table_or_rest(events) if spilled is None else (spilled.nothing, ())
     declared = _decimals(table)
     rest = rest if table is not None else rows_of(rest)
     has_decimals = partial(holds_decimals, rest) if table is None else declared.types.__contains__
     asked = with_exact_literals(asked, has_decimals)
     plan = QueryPlan(asked, how.for_tables, output, runs)
     is_sorted = hides_choice(asked, evaluation, output)
+    if spilled is not None:
+        rows_on_disk = _spilled(spilled, plan, table, timestamp, type, is_sorted, count)
+        if rows_on_disk is not None:
+            return rows_on_disk
+        table, rest = table_or_rest(events)
     given = None
     if table is not None and not compressed:
         from pyflinkcep.tables.query_match import QueryRows  # which loads Arrow
@@ -242,11 +273,48 @@ def matchSase(
         return _compressed(asked, objects)
     returns = Returns(asked, attribute_of, _types(table, objects.kinds))
     rows = [
-        {**_event(asked, objects.table, positions), **returns.row(match)}
+        made_event(asked, objects.table, positions) | returns.row(match)
         for positions, match in objects.listed(plan, is_sorted)
         if returns.keeps(match)
     ]
     return ListedMatches(rows).knowing(timestamp, asked.key or None) if has_events else rows
+
+
+def _spilling(path: str | os.PathLike[str], memory: int | str | None) -> Spilling | None:
+    """Return the events of files that do not fit memory; None if they do."""
+    from pyflinkcep.tables.spilling import Spilling  # which loads Arrow
+
+    events = Spilling.of(path, memory)
+    return None if events.fits else events
+
+
+def _spilled(
+    events: Spilling,
+    plan: QueryPlan,
+    table: Any,
+    timestamp: Any,
+    type_: Any,
+    is_sorted: bool,
+    threads: int,
+) -> Sequence[dict[str, Any]] | None:
+    """Return the matches on files that do not fit memory; None if all have to be in memory."""
+    from pyflinkcep.tables.row_sql import OnlyByRow
+    from pyflinkcep.tables.spilled_query import SpilledQuery
+
+    returns = Returns(plan.query, attribute_of, _types(table, {}))
+    job = SpilledQuery(events, plan, returns, timestamp, type_, is_sorted, threads)
+    try:
+        found = job.found()
+        if isinstance(found, OutputTable):
+            return found
+        return found.knowing(timestamp, plan.query.key or None)
+    except (NotSupportedError, OnlyByRow) as cause:
+        if events.memory is None:
+            return None
+        if isinstance(cause, NotSupportedError):
+            raise
+        hint = "compare attributes as they are, or give it more memory"
+        raise events.refused(str(cause), hint) from cause
 
 
 def _decimals(table: Any) -> RowTypes:
@@ -275,13 +343,6 @@ def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list
         return found
     measures = [read_measure(text, query.variables) for text in query.totals.aggregates]
     return found.of_windows(windows_of(query), measures)
-
-
-def _event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, Any]:
-    """Return the type and the time of the event that a match becomes, if it becomes one."""
-    if query.event is None:
-        return {}
-    return {EVENT_TYPE: query.event, EVENT_TIME: table.times[last_event(match)]}
 
 
 def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | None) -> None:

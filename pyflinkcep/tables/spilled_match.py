@@ -18,20 +18,19 @@ from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.matcher import ChunkMatching
 from pyflinkcep.matching.memory import give_back
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.progress import Counts, counting
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.buckets import Budget, Dealing, needed, numbered
+from pyflinkcep.tables.buckets import Dealing, numbered
 from pyflinkcep.tables.column_match import ColumnMatch, Share
 from pyflinkcep.tables.events import Record
-from pyflinkcep.tables.files import EventFiles
-from pyflinkcep.tables.given import checked
-from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import computed_column
 from pyflinkcep.tables.records import Cells, RecordBlock
 from pyflinkcep.tables.spilled_rows import MOST_EVENTS, Part, Results, Run, SpilledRows
+from pyflinkcep.tables.spilling import Spilling, read
 from pyflinkcep.tables.values import Field
 
 _KEY_VALUE = f"{PREFIX}given key"
@@ -42,42 +41,36 @@ class SpilledMatch:
     """A pattern on files."""
 
     pattern: Pattern  # The pattern
-    files: EventFiles  # The events
+    events: Spilling  # The events
     timestamp: Field | None  # Their time
     key: Field | Sequence[str] | None  # Their key
     limit: PartialMatchLimit | None  # How many partial matches a key may have
     threads: int  # On how many cores to match
-    budget: Budget  # How much memory to take
+    ties: OrderColumns | None = None  # The order of events of one key and millisecond
     key_type: pa.DataType | None = None  # The type of all keys that a function returns
 
-    @classmethod
-    def fits(cls, files: EventFiles, budget: Budget) -> bool:
-        """Whether events fit memory as a table."""
-        return needed(files.nbytes, max(files.rows, 0)) <= budget.most
-
-    def matches(self) -> Matches[Any]:
-        """Return what ``match`` returns, which is on disk."""
-        schema = checked(self.files.dataset.schema.empty_table()).schema
-        example = next(self._tables(None), None)
+    def rows(self) -> tuple[SpilledRows, int]:
+        """Return the matches, which are on disk, and how many partial matches were dropped."""
+        schema = self.events.nothing.schema
+        example = next(self.events.tables(None), None)
         if example is None:
             example = next(numbered([schema.empty_table()]))
         # What is wrong is said before all work.
         job = self._analysed(example.take(pa.array(range(min(1, example.num_rows)), pa.int64())))
         del example
-        dealing = Dealing(schema.names, self.timestamp, self.key, self.budget)
-        count = self.budget.files(self.files.nbytes, max(self.files.rows, 0))
+        dealing = Dealing(schema.names, self.timestamp, self.key, self.events.budget)
         with counting() as counts:
             found = _Found(SpillFile(), SpillFile(), counts)
-            read = partial(self._tables, counts=counts)
-            for parts in dealing.buckets(read, count):
+            tables = partial(self.events.tables, counts=counts)
+            for parts in dealing.buckets(tables, self.events.count):
                 if parts:
                     attrs.evolve(self, key_type=dealing.key_type)._match(parts, found)
         is_computed = job.keys.is_computed
         keys = {name: _KEY_VALUE if is_computed else name for name in job.keys.columns}
         columns = {_KEY_VALUE: dealing.key_type or pa.string()} if is_computed else {}
         rows = SpilledRows(
-            Results(found.matches),
-            Results(found.timeouts),
+            Results(found.matches, Part),
+            Results(found.timeouts, Part),
             job.nfa.stages,
             taking_stages(self.pattern, job.nfa),
             schema.names,
@@ -85,27 +78,14 @@ class SpilledMatch:
             attrs.evolve(job.times, raw=pa.chunked_array([], pa.int64())),
             pa.schema([*schema, *columns.items()]),
         )
-        return Matches.of(rows, found.dropped)
-
-    def _tables(
-        self, columns: Sequence[str] | None, counts: Counts | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield the events, each with its place among all, and count those with all columns."""
-        if columns == [POSITION]:
-            columns = self.files.dataset.schema.names[:1]
-        tables = self.files.tables(None if columns is None else list(columns))
-        for table in numbered(map(checked, tables)):
-            yield table
-            if counts is not None and columns is None:
-                counts.events += table.num_rows
-                counts.tell()
+        return rows, found.dropped
 
     def _analysed(self, events: pa.Table, only: frozenset[str] | None = None) -> ColumnMatch:
         """Return the pattern on some of the events."""
         table = events.drop_columns([POSITION])
         places = events.column(POSITION)
         job = ColumnMatch.analysed(
-            self.pattern, table, self.timestamp, self.key, places=places, only=only
+            self.pattern, table, self.timestamp, self.key, self.ties, places, only
         )
         if job.keys.is_computed:
             values = list(map(job.keys.value_of, range(table.num_rows)))
@@ -120,7 +100,7 @@ class SpilledMatch:
             shares: list[Any] = [_Stretched(parts, analysed, self.limit, found)]
             number = 1
         else:
-            events = _read(*parts)
+            events = read(*parts)
             if len(parts) > 1:  # by time: keys whose numbers happen to be equal
                 events = events.sort_by(POSITION)
             job = self._analysed(events)
@@ -139,17 +119,13 @@ class SpilledMatch:
         found: list[frozenset[str]] = []
         keys: set[Any] = set()
         for part in parts:
-            job = self._analysed(_read(part))
+            job = self._analysed(read(part))
             keys.add(job.keys.value_of(0))  # 0.0 and -0.0 are one
             if len(job.firsts) > 1 or len(keys) > 1:
                 return None
             found.append(job.computed)
             del job
         return frozenset.intersection(*found)
-
-
-def _read(*files: SpillFile) -> pa.Table:
-    return pa.concat_tables([table for file in files for table in file.tables()])
 
 
 @attrs.define(eq=False)
@@ -159,16 +135,16 @@ class _Found:
     of_matches: SpillFile
     of_timeouts: SpillFile
     counts: Counts
-    matches: list[Run] = attrs.field(factory=list)
-    timeouts: list[Run] = attrs.field(factory=list)
+    matches: list[Run[Part]] = attrs.field(factory=list)
+    timeouts: list[Run[Part]] = attrs.field(factory=list)
     dropped: int = 0
-    _open: tuple[list[Run], list[Run]] = attrs.field(factory=lambda: ([], []))
+    _open: tuple[list[Run[Part]], list[Run[Part]]] = attrs.field(factory=lambda: ([], []))
 
-    def runs(self) -> tuple[Run, Run]:
+    def runs(self) -> tuple[Run[Part], Run[Part]]:
         """Return runs for the matches and timeouts of some keys."""
-        return Run(self.of_matches), Run(self.of_timeouts)
+        return Run(self.of_matches, Part), Run(self.of_timeouts, Part)
 
-    def add(self, matches: Run, timeouts: Run, dropped: int) -> None:
+    def add(self, matches: Run[Part], timeouts: Run[Part], dropped: int) -> None:
         """Note what some keys had, that come after the others of their bucket."""
         for runs, run in zip(self._open, (matches, timeouts), strict=True):
             runs.append(run)
@@ -183,7 +159,7 @@ class _Found:
         for all_runs, runs in zip((self.matches, self.timeouts), self._open, strict=True):
             blocks = [block for run in runs for block in run.blocks]
             if blocks:
-                all_runs.append(Run(runs[0].file, blocks))
+                all_runs.append(Run(runs[0].file, Part, blocks))
             runs.clear()
 
 
@@ -218,7 +194,7 @@ class _SpilledShare:
     keys: _KeyPlaces
     found: _Found
 
-    def run(self) -> tuple[Run, Run, int]:
+    def run(self) -> tuple[Run[Part], Run[Part], int]:
         """Return matches and timeouts, and how many partial matches were dropped."""
         runs, dropped, job = self.found.runs(), 0, self.share.job
         for found, matching in self.share.found():
@@ -237,10 +213,10 @@ class _Stretched:
     limit: PartialMatchLimit | None
     found: _Found
 
-    def run(self) -> tuple[Run, Run, int]:
+    def run(self) -> tuple[Run[Part], Run[Part], int]:
         """Return matches and timeouts, and how many partial matches were dropped."""
         runs, dropped = self.found.runs(), 0
-        events = _read(self.parts[0])
+        events = read(self.parts[0])
         job = self.analysed(events)
         job.nfa.open(RuntimeContext())
         key, keys = job.keys.value_of(0), _KeyPlaces.of(job, events)
@@ -250,10 +226,11 @@ class _Stretched:
             CepOperator(job.nfa),
             job.kept,
         )
+        ties = job.ties
         matcher = job.matcher(self.limit)
         reader = _KeptReader([name for name in kept if name != _KEY_VALUE])
         del job, events
-        matching = ChunkMatching(layout, reader, rules, matcher)
+        matching = ChunkMatching(layout, reader, rules, matcher, ties)
         for found in matching.found(self._chunks()):
             dropped += found.dropped
             _write(found, runs, matching, kept, keys, 0)
@@ -261,7 +238,7 @@ class _Stretched:
 
     def _chunks(self) -> Iterator[SortedEvents]:
         for part in self.parts:
-            job = self.analysed(_read(part))
+            job = self.analysed(read(part))
             yield from job.chunks(0, job.table.num_rows)
             del job  # or it would stay in memory while the next one is made
 
@@ -282,7 +259,7 @@ class _KeptReader:
 
 def _write(
     found: Found,
-    runs: tuple[Run, Run],
+    runs: tuple[Run[Part], Run[Part]],
     matching: ChunkMatching,
     kept: Sequence[str],
     keys: _KeyPlaces,

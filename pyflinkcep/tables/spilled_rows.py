@@ -6,13 +6,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import Ints, in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.columns import PREFIX, Ints, in_one_piece, integers, plain_numbers
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.spill import Block, SpillFile
 from pyflinkcep.tables.events import Timeout
@@ -44,6 +44,11 @@ class Part:
         numbers = map(integers, (earliest, first, found.times))
         return cls(pa.table([*numbers, *own], _NAMES), take(rows))
 
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        """What is written."""
+        return self.results, self.events
+
     def taken(self, order: Ints) -> Part:
         """Return some of the matches, with their events."""
         results = self.results.take(integers(order))
@@ -64,9 +69,8 @@ class Part:
             moved.append(part.results.set_column(_NAMES.index("events"), "events", column))
             begin += part.events.num_rows
         results = pa.concat_tables(moved).combine_chunks()
-        order = np.lexsort([plain_numbers(results.column(name)) for name in ("first", "earliest")])
         events = pa.concat_tables([p.events for p in parts], promote_options="permissive")
-        return cls(results.take(integers(order)), events)
+        return cls(results.take(integers(_by_key(results))), events)
 
     def found(self, stages: Sequence[str]) -> Found:
         """Return the matches; handles are rows of the events."""
@@ -80,50 +84,101 @@ class Part:
     @property
     def places(self) -> tuple[Ints, Ints]:
         """The places of the matches' keys."""
-        earliest, first = (plain_numbers(self.results.column(n)) for n in ("earliest", "first"))
-        return earliest, first
+        return _places(self.results)
 
 
-_NAMES = ["earliest", "first", "time", "stages", "events"]
+_PLACES = [f"{PREFIX}earliest", f"{PREFIX}first"]
+_NAMES = [*_PLACES, "time", "stages", "events"]
+
+
+@attrs.frozen(eq=False)
+class OutputPart:
+    """Rows of output."""
+
+    rows: pa.Table  # The rows, with the places of their keys
+
+    @classmethod
+    def of(cls, output: pa.Table, earliest: Ints, first: Ints) -> OutputPart:
+        """Return the output of keys with these places."""
+        columns = [*map(integers, (earliest, first)), *output.columns]
+        return cls(pa.table(columns, [*_PLACES, *output.column_names]))
+
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        """What is written."""
+        return (self.rows,)
+
+    @property
+    def output(self) -> pa.Table:
+        """The rows alone."""
+        return self.rows.drop_columns(_PLACES)
+
+    def taken(self, order: Ints) -> OutputPart:
+        """Return some of the rows."""
+        return OutputPart(self.rows.take(integers(order)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[OutputPart]) -> OutputPart:
+        """Return the rows of several in the order of keys, those of a key in their order."""
+        rows = pa.concat_tables([p.rows for p in parts], promote_options="permissive")
+        return cls(rows.take(integers(_by_key(rows))))
+
+    @property
+    def places(self) -> tuple[Ints, Ints]:
+        """The places of the rows' keys."""
+        return _places(self.rows)
+
+
+def _places(table: pa.Table) -> tuple[Ints, Ints]:
+    earliest, first = (plain_numbers(table.column(name)) for name in _PLACES)
+    return earliest, first
+
+
+def _by_key(table: pa.Table) -> Any:
+    """Return the order of keys, those of one key in their order."""
+    return np.lexsort(_places(table)[::-1])
 
 
 def _bounds(lists: pa.Array) -> pa.Array:
     return integers(np.r_[0, np.cumsum(plain_numbers(lists.value_lengths()))].astype(np.int32))
 
 
+PartT = TypeVar("PartT", Part, OutputPart)
+
+
 @attrs.frozen(eq=False)
-class Run:
-    """Matches in a file, in the order of their keys."""
+class Run(Generic[PartT]):
+    """Matches, or rows of output, in a file, in the order of their keys."""
 
     file: SpillFile
-    blocks: list[tuple[Block, Block]] = attrs.field(factory=list)
+    of: type[PartT]
+    blocks: list[tuple[Block, ...]] = attrs.field(factory=list)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PartT) -> None:
         """Write some matches."""
-        self.blocks.append((self.file.add(part.results), self.file.add(part.events)))
+        self.blocks.append(tuple(map(self.file.add, part.tables)))
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> PartT:
         """Read some matches."""
-        results, events = self.blocks[number]
-        return Part(self.file.read(results), self.file.read(events))
+        return self.of(*map(self.file.read, self.blocks[number]))
 
     def __len__(self) -> int:
         """Return the number of matches."""
-        return sum(results.rows for results, _ in self.blocks)
+        return sum(blocks[0].rows for blocks in self.blocks)
 
 
-class _Head:
+class _Head(Generic[PartT]):
     """The first matches of a run that have not been taken."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run[PartT]) -> None:
+        self._run: Run[PartT] = run
         self._next = 0
         self.go_on()
 
     def go_on(self) -> None:
         """Read the next matches."""
-        self.part = self._run.part(self._next)
-        self.places = self.part.places
+        self.part: PartT = self._run.part(self._next)
+        self.places: tuple[Ints, Ints] = self.part.places
         self._next += 1
         self._begin = 0
 
@@ -143,7 +198,7 @@ class _Head:
         """Whether nothing is left."""
         return self._begin == len(self.places[0])
 
-    def until(self, place: Place | None) -> Part | None:
+    def until(self, place: Place | None) -> PartT | None:
         """Take the matches of keys up to a place, of all keys without one."""
         begin, (earliest, first) = self._begin, self.places
         self._begin = len(earliest)
@@ -153,49 +208,51 @@ class _Head:
         return self.part.taken(np.arange(begin, self._begin)) if begin < self._begin else None
 
 
-@attrs.frozen(eq=False)
-class Results:
-    """Matches in runs."""
+@attrs.frozen(eq=False, slots=False)
+class Results(Generic[PartT]):
+    """Matches, or rows of output, in runs."""
 
-    runs: Sequence[Run]
+    runs: Sequence[Run[PartT]]
+    of: type[PartT]
 
     def __len__(self) -> int:
         """Return the number of matches."""
         return sum(map(len, self.runs))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[PartT]:
         """Yield the matches in the order of keys."""
         heads = [_Head(run) for run in self.runs if run.blocks]
         if len(heads) == 1:
-            yield from map(self.runs[0].part, range(len(self.runs[0].blocks)))
+            run, _ = self.in_order
+            yield from map(run.part, range(len(run.blocks)))
             return
         while heads:
             bound = min((head.last for head in heads if head.has_more), default=None)
             taken = [part for head in heads if (part := head.until(bound)) is not None]
             if taken:
-                yield Part.joined(taken)
+                yield self.of.joined(taken)
             for head in heads:
                 if head.is_taken and head.has_more:
                     head.go_on()
             heads = [head for head in heads if not head.is_taken]
 
     @cached_property
-    def in_order(self) -> tuple[Run, list[int]]:
+    def in_order(self) -> tuple[Run[PartT], list[int]]:
         """The matches in one run, and how many there are before each block of it."""
         own = [run for run in self.runs if run.blocks]
-        run = own[0] if len(own) == 1 else Run(SpillFile())
+        run: Run[PartT] = own[0] if len(own) == 1 else Run(SpillFile(), self.of)
         if len(own) > 1:
             for part in self.parts():
                 run.add(part)
-        return run, [0, *np.cumsum([results.rows for results, _ in run.blocks]).tolist()]
+        return run, [0, *np.cumsum([blocks[0].rows for blocks in run.blocks]).tolist()]
 
 
 @attrs.frozen(eq=False)
 class SpilledRows:
     """Matches that are on disk; see :class:`FoundRows`."""
 
-    results: Results  # The matches and timeouts
-    timed_out: Results
+    results: Results[Part]  # The matches and timeouts
+    timed_out: Results[Part]
     stages: Sequence[str]  # The stages by number
     shown: Sequence[str]  # The stages that can take events, in pattern order
     names: Sequence[str]  # The columns of events
@@ -251,3 +308,61 @@ class SpilledRows:
         nothing = Found.of(self.stages, [b""] * 5)
         part = Part.of(nothing, nothing.times, nothing.times, lambda _: self.schema.empty_table())
         return self._rows(part).arrow()
+
+
+@attrs.frozen(eq=False)
+class SpilledOutput:
+    """Rows of output that are on disk, as a table of Arrow that is read when it is looked at."""
+
+    results: Results[OutputPart]  # The rows
+    schema: pa.Schema  # Their columns
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(self.results)
+
+    def slice(self, begin: int, size: int) -> pa.Table:
+        """Return some of the rows."""
+        run, starts = self.results.in_order
+        taken = [self.schema.empty_table()]
+        at, end = begin, min(begin + size, self.num_rows)
+        while at < end:
+            number = bisect_right(starts, at) - 1
+            part = self._rows(run.part(number)).slice(at - starts[number], end - at)
+            taken.append(part)
+            at += part.num_rows
+        return pa.concat_tables(taken)
+
+    def _rows(self, part: OutputPart) -> pa.Table:
+        return part.output.cast(self.schema)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows, some at a time."""
+        if not self.num_rows:
+            yield self.schema.empty_table()
+        yield from map(self._rows, self.results.parts())
+
+    def read(self) -> pa.Table:
+        """Return all rows."""
+        return pa.concat_tables(list(self.tables()))
+
+
+@attrs.define(eq=False)
+class OutputWriter:
+    """Writes rows of output, the types of whose columns may depend on their values."""
+
+    schema: pa.Schema  # The columns so far
+
+    def write(self, run: Run[OutputPart], output: pa.Table, earliest: Ints, first: Ints) -> None:
+        """Write the output of keys with these places."""
+        both = [self.schema, output.schema]
+        self.schema = pa.unify_schemas(both, promote_options="permissive")
+        for begin in range(0, output.num_rows, MOST_EVENTS):
+            own = slice(begin, begin + MOST_EVENTS)
+            some = output.slice(begin, MOST_EVENTS)
+            run.add(OutputPart.of(some, earliest[own], first[own]))
+
+    def output(self, results: Results[OutputPart]) -> SpilledOutput:
+        """Return what was written."""
+        return SpilledOutput(results, self.schema)
