@@ -69,6 +69,9 @@ class CompiledModule(Protocol):
     scatter: Callable[[Any, Any, tuple[Any, ...], Any, tuple[int, ...]], None]
     least: Callable[[Any, Any, Any], None]
     order_within: Callable[[Any, Any], bytes | None]
+    wanted: Callable[
+        [Any, Any, int, Any, Any, Any, Any, Any, int], tuple[bytes, bytes, bytes, bytes]
+    ]
 
 
 def compiled_module() -> CompiledModule | None:

@@ -86,21 +86,28 @@ def whole_keys(
 def cut_by_key(tables: Iterable[pa.Table], layout: Layout) -> Iterator[tuple[pa.Table, Ints]]:
     """Yield sorted events in tables of whole keys, and where each key's end."""
     held: list[pa.Table] = []
-    for table in tables:
-        if not table.num_rows:
-            continue
+    for table, is_last in _telling_last(table for table in tables if table.num_rows):
         changes = layout.key_changes(table)
         if held and layout.is_other_key(held[-1], table):
             changes = np.r_[0, changes]
-        if not len(changes):
-            held.append(table)
-            continue
-        before, last = sum(part.num_rows for part in held), int(changes[-1])
-        yield pa.concat_tables([*held, table.slice(0, last)]).combine_chunks(), before + changes
-        held = [table.slice(last)]
-    if held:
-        rows = pa.concat_tables(held).combine_chunks()
-        yield rows, np.array([rows.num_rows])
+        before, size = sum(part.num_rows for part in held), table.num_rows
+        whole = size if is_last else int(changes[-1]) if len(changes) else 0
+        if whole or (held and len(changes)):
+            ends = np.append(changes, size) if is_last else changes
+            yield pa.concat_tables([*held, table.slice(0, whole)]).combine_chunks(), before + ends
+            held = []
+        held.append(table.slice(whole))
+
+
+def _telling_last(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
+    """Yield tables, and whether there is none after each."""
+    before: pa.Table | None = None
+    for table in tables:
+        if before is not None:
+            yield before, False
+        before = table
+    if before is not None:
+        yield before, True
 
 
 def _pieces(

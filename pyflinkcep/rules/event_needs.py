@@ -14,13 +14,18 @@ from pyflinkcep.conditions import (
     RichNotCondition,
     RichOrCondition,
 )
+from pyflinkcep.engines.flink.bridge import knows_skip
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds, Relevance
 from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
 
 Shape = tuple[Any, ...]
 """An automaton without names, lengths of windows and what conditions say."""
+
+Form = tuple[Any, ...]
+"""An automaton without names and what conditions say."""
 
 
 @attrs.frozen
@@ -75,6 +80,16 @@ def shape_of(nfa: NFA) -> Shape:
             for table in nfa.tables.values()
         ),
     )
+
+
+def form_of(shape: Shape, nfa: NFA) -> Form | None:
+    """Return the form of an automaton; None if it has a strategy of the user's."""
+    skip = nfa.skip_strategy
+    if not knows_skip(skip):
+        return None
+    throws = isinstance(skip, SkipToElementStrategy) and skip.shouldThrowException
+    gaps = tuple(table.gap_ms for table in nfa.tables.values())
+    return shape, nfa.window_time, gaps, throws
 
 
 def _form(condition: IterativeCondition | None, table: StateTable, nfa: NFA) -> Any:

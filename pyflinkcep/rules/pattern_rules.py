@@ -24,6 +24,7 @@ from pyflinkcep.matching.matcher import Wanted, make_matcher
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.event_needs import Form, shape_of
 from pyflinkcep.rules.shared_events import Route, SharedEvents
 from pyflinkcep.rules.wants import Wants
 from pyflinkcep.tables.column_match import as_values, expressions_on
@@ -53,6 +54,9 @@ class WantingPattern:
     pattern: Pattern  # SQL that is not known beforehand is a function
     wants: Wants
     needs: KeyNeeds | None = None  # What a key needs to have a match
+    stages: tuple[str, ...] = ()  # Their names, by number
+    # What it has in common with patterns that its automaton serves, too; None if it is for itself.
+    form: Form | None = None
 
     @cached_property
     def nfa(self) -> NFA:
@@ -87,10 +91,14 @@ class WantingPattern:
             for atom in made.nfa.atoms
             if isinstance(atom.condition, ExpressionCondition)
         }
-        needs = events.needs(made.nfa)
+        nfa = made.nfa
+        shape = shape_of(nfa)
+        needs = events.needs(shape, nfa)
         wants = Wants(tuple(asked.values()), tuple(asked), needs.droppable)
-        found = cls(made.pattern, wants, needs.of_key)
-        found.__dict__["nfa"] = made.nfa
+        is_known = len(asked) == len(list(nfa.atoms))
+        form = events.form_of(shape, nfa) if is_known and wants.are_any else None
+        found = cls(made.pattern, wants, needs.of_key, tuple(nfa.stages), form)
+        found.__dict__["nfa"] = nfa
         return found
 
 

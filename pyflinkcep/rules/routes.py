@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -16,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
+from pyflinkcep.matching.columns import Ints, integers, values_of
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_keys import condition_code
 from pyflinkcep.rules.rule_matches import RuleMatches
@@ -104,8 +104,10 @@ class RoutedRules:
         """Raise for what matching would refuse of rules."""
         no_events = probe.table.slice(0, 0)
         nothing = SharedEvents.of(no_events, probe.timestamp, probe.type, zone=self.zone, given={})
-        for own in self.rules:
-            own.rule.found(nothing)
+        alike = {number for own in self._alike for number in own.numbers[1:]}
+        for number, own in enumerate(self.rules):
+            if number not in alike:  # they would be refused for the same
+                own.rule.found(nothing)
 
     @classmethod
     def of_checked(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
@@ -218,27 +220,37 @@ class RoutedRules:
 
     def found(self, table: pa.Table, targets: Ints, holding: pa.Array) -> RuleMatches:
         """Return the matches of events of one route."""
-        lengths = np.diff(plain_numbers(holding.offsets))
-        numbers = plain_numbers(holding.flatten())
-        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        ends = np.cumsum(np.bincount(numbers))
-        rows = rows.take(np.argsort(numbers, kind="stable"))  # short ones by their digits
-        given = {
-            number: rows[begin:end]
-            for number, (begin, end) in enumerate(pairwise([0, *ends.tolist()]))
-            if begin < end
-        }
+        told = ToldConditions(holding)
         events = SharedEvents.of(
-            table, self.timestamp, self.type, (), self.zone, Conditions(), given
+            table, self.timestamp, self.type, (), self.zone, Conditions(), told
         )
-        found: list[FoundByRule] = []
-        for number in self.wanting(int(targets[0]) >> 32, given):
+        route = int(targets[0]) >> 32
+        found: dict[int, FoundByRule] = {}
+        for alike in self._alike:
+            if self.route_numbers[self.rules[alike.numbers[0]].route] == route:
+                found.update(alike.found(events, told))
+        for number in self.wanting(route, told):
             routed = self.rules[number]
+            if _form(routed) is not None:
+                continue
             narrowed = None
             if routed.position is not None:
                 narrowed = Narrowed(routed.position, number_of, targets & 0xFFFFFFFF)
-            found.append(routed.rule.found(events, narrowed))
-        return RuleMatches(events, found)
+            found[number] = routed.rule.found(events, narrowed)
+        return RuleMatches(events, [found[number] for number in sorted(found)])
+
+    @cached_property
+    def _alike(self) -> Sequence[AlikePatterns]:
+        """The patterns that are matched together."""
+        found: dict[Any, list[int]] = {}
+        for number, routed in enumerate(self.rules):
+            form = _form(routed)
+            if form is not None:
+                found.setdefault(form, []).append(number)
+        return [
+            AlikePatterns(numbers, [self.rules[number].rule for number in numbers])
+            for numbers in found.values()
+        ]
 
     def wanting(self, route: int, conditions: Iterable[int]) -> list[int]:
         """Return the rules of a route that want events for which some conditions hold."""
@@ -281,6 +293,14 @@ class Asking:
                 )
         conditions, own, bits, routes = np.asarray(sorted(rows), np.int64).reshape(-1, 4).T
         return cls(conditions, own, bits, routes, frozenset(own.tolist()))
+
+
+def _form(routed: RoutedRule) -> Any:
+    """Return what a pattern has in common with those that it is matched with; None if nothing."""
+    pattern = routed.rule.pattern
+    if pattern is None or pattern.form is None or routed.seen is not None:
+        return None
+    return routed.route, routed.rule.rule.key, pattern.form
 
 
 def ways_of(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:

@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.expressions.arrays import EventTree, Program, Values
 from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.matching.columns import Flags, Ints
-from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
+from pyflinkcep.rules.event_needs import EventNeeds, Form, Shape, form_of
 from pyflinkcep.rules.value_index import ValueIndex
 from pyflinkcep.rules.value_ranges import OrderedColumn, ValueRange, ranges_of
 from pyflinkcep.tables.eql_match import EqlEvents
@@ -138,6 +138,7 @@ class SharedEvents:
     _holding: dict[int, Rows] = attrs.field(factory=dict)
     _columns: dict[str, Values] = attrs.field(factory=dict)
     _needs: dict[Shape, EventNeeds] = attrs.field(factory=dict)
+    _forms: dict[Form, Form] = attrs.field(factory=dict)
     _asked: set[str] = attrs.field(factory=set)
     _indexes: dict[str, ValueIndex | None] = attrs.field(factory=dict)
     _asked_in_order: set[str] = attrs.field(factory=set)
@@ -197,9 +198,13 @@ class SharedEvents:
             self._routes[known] = Route.of(self.table, self.times, known, self.given is not None)
         return self._routes[known]
 
-    def needs(self, nfa: NFA) -> EventNeeds:
+    def form_of(self, shape: Shape, nfa: NFA) -> Form | None:
+        """Return the form of an automaton, one object for all that have it."""
+        found = form_of(shape, nfa)
+        return found if found is None else self._forms.setdefault(found, found)
+
+    def needs(self, shape: Shape, nfa: NFA) -> EventNeeds:
         """Return which events a pattern wants, which is decided once for patterns of one shape."""
-        shape = shape_of(nfa)
         if shape not in self._needs:
             are_few = len(nfa.atoms) <= _MOST_CONDITIONS
             self._needs[shape] = EventNeeds.of(nfa) if are_few else EventNeeds(frozenset(), None)

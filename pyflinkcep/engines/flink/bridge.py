@@ -157,12 +157,17 @@ _SKIPS: dict[type[AfterMatchSkipStrategy], int] = {
 _OF_EVENT, _OF_MATCH, _EXPRESSION = range(3)
 
 
+def knows_skip(strategy: AfterMatchSkipStrategy) -> bool:
+    """Whether a skip strategy is none of the user's."""
+    return type(strategy) in _SKIPS
+
+
 def why_plain(nfa: NFA) -> str:
     """Return why a pattern cannot use the kernel; empty if it can."""
     missing = why_missing()
     if missing:
         return missing
-    if type(nfa.skip_strategy) not in _SKIPS:
+    if not knows_skip(nfa.skip_strategy):
         return f"the skip strategy {type(nfa.skip_strategy).__name__} is in Python"
     return ""
 

@@ -34,4 +34,11 @@ PyObject *module_least(PyObject *module, PyObject *args);
 /* order_within(bounds, times) -> the stable order by time within each stretch, or None as it is. */
 PyObject *module_order_within(PyObject *module, PyObject *args);
 
+/* wanting.c */
+/*
+ * wanted(ends, numbers, width, rows, groups, asked_ends, rules, bits, count): the places of the
+ * events that each rule wants, their bits, and where those of each key begin, with the rule of each.
+ */
+PyObject *module_wanted(PyObject *module, PyObject *args);
+
 #endif

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.matching import sorting
 from pyflinkcep.matching.columns import HASH, POSITION
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
+from pyflinkcep.matching.sorting import BUDGET_BYTES, cut_by_key, sorted_chunks
 
 EARLY, LATE = -(10**15), 10**15  # microseconds: decades before and after 1970
 
@@ -353,3 +354,22 @@ def test_one_sorted_copy_is_held(pool: pa.MemoryPool) -> None:
     assert pool.bytes_allocated() < 1.1 * chunk.nbytes
     assert pool.max_memory() < 4 * chunk.nbytes
     chunks.close()
+
+
+@given(st.lists(st.integers(0, 5), max_size=20), st.lists(st.integers(0, 20), max_size=4))
+def test_keys_are_whole(numbers: list[int], cuts: list[int]) -> None:
+    """Tables are cut where the key changes; all keys of a last one, or an only one, come at once."""
+    keys = sorted(numbers)
+    table = pa.table({"key": pa.array(keys, pa.int64()), "at": pa.array(range(len(keys)))})
+    bounds = [0, *sorted(min(cut, len(keys)) for cut in cuts), len(keys)]
+    tables = [table.slice(begin, end - begin) for begin, end in pairwise(bounds)]
+    found = list(cut_by_key(tables, layout(("key",))))
+
+    own = [events.column("key").to_pylist() for events, _ in found]
+    assert [*chain.from_iterable(own)] == keys
+    assert len(found) <= sum(1 for one in tables if one.num_rows)
+    for values, (_, ends) in zip(own, found, strict=True):
+        assert ends.tolist() == [
+            n for n in range(1, len(values) + 1) if values[n - 1] not in values[n:]
+        ]
+    assert all(one[-1] != two[0] for one, two in pairwise(own))
