@@ -67,11 +67,11 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
     from pyflinkcep.spark.compressed import CompressedStream
     from pyflinkcep.spark.eql_stream import EqlStream
-    from pyflinkcep.spark.match_id import matchId
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
+    from pyflinkcep.spark.results import matchId
     from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
     from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, suppress, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot

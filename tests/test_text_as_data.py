@@ -37,7 +37,7 @@ READERS = {
     "show/query_history.py": "errors of queries: of a failure Spark has nothing but that text",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
     "rules/aviator.py": "conditions in another language",
-    "rules/stage_list.py": "lengths of time that users wrote",
+    "rules/rule_file.py": "lengths of time that users wrote",
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",

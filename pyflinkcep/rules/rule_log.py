@@ -28,8 +28,7 @@ from pyflinkcep.rules.pattern_reader import registry_of
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_file import failures_of, readRules, rule_of
 from pyflinkcep.rules.rule_set import rules_of
-from pyflinkcep.rules.rule_table import Row, rules_of_rows, table_rows
-from pyflinkcep.rules.rule_writer import rule_to_document
+from pyflinkcep.rules.rule_table import Row, rule_to_document, rules_of_rows, table_rows
 from pyflinkcep.rules.rules_in_force import (
     Kind,
     Publication,

@@ -17,10 +17,10 @@ _NAMES = {
     "cep_dataframe": ("CepDataFrame", "cepError"),
     "compressed": ("CompressedStream",),
     "eql_stream": ("EqlStream",),
-    "match_id": ("matchId",),
     "pattern_stream": ("PatternStream",),
     "plan.source": ("KeyedDataFrame",),
     "query_stream": ("QueryStream",),
+    "results": ("matchId",),
     "rule_stream": ("DynamicRuleStream", "RuleStream"),
     "recognize": ("matchRecognize",),  # Which tables in memory have too, without PySpark
 }

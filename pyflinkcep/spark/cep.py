@@ -38,7 +38,6 @@ from pyflinkcep.sigma import SigmaRules
 from pyflinkcep.spark.arrow.internals import is_event_time
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.eql_stream import EqlStream
-from pyflinkcep.spark.match_id import matchId
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.analysis import check_analysable
 from pyflinkcep.spark.plan.queries.job import analysed_on
@@ -54,7 +53,7 @@ from pyflinkcep.spark.plan.sigma import alerts_of
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.plan.suppression import SuppressionJob
 from pyflinkcep.spark.query_stream import QueryStream
-from pyflinkcep.spark.results import stream_result
+from pyflinkcep.spark.results import matchId, stream_result
 from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 from pyflinkcep.spark.worker.consumers import MAIN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of jobs: of a bounded one, and of a stream while it runs and once it has stopped."""
+"""The results of jobs, bounded or streams, while they run and after, and the ids of matches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Self, overload
 
 import attrs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
@@ -404,3 +405,49 @@ class MatchStream(ABC):
                     f"leave {method}() out: the progress of a stream counts these events; or take "
                     "them from toDF() of the same pattern or query without RETURN",
                 )
+
+
+_AS_TEXT = {
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
+
+
+def matchId(*columns: str) -> Column:
+    """
+    Return an id of a match: a hash of what it consists of.
+
+    It is the same whether the events are a table or a stream, however they are cut into
+    micro-batches, and after a restart. A sink that may see rows twice, or a job that is run again,
+    can so replace what it has: ``MERGE`` of Delta, ``ON CONFLICT`` of PostgreSQL. Matches of events
+    that are alike in all columns have one id: let events have a column that tells them apart.
+
+    Parameters
+    ----------
+    *columns : str
+        The columns that make the match: of ``toDF()`` the key and the stages. Structs, arrays and
+        maps are hashed whole; the session's time zone does not matter.
+
+    Returns
+    -------
+    Column
+        64 hexadecimal digits: SHA-256 of the columns as JSON, times to the microsecond.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Without columns, or if one is not given by name.
+
+    Examples
+    --------
+    >>> found.toDF().select("user", matchId("user", "fail", "ok").alias("id")).count()
+    1
+    """
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise InvalidArgumentError(
+            f"matchId: expected names of columns, got {columns!r}",
+            'write matchId("user", "fail", "ok") with the key and the stages',
+        )
+    return F.sha2(F.to_json(F.struct(*columns), _AS_TEXT), 256)

@@ -39,9 +39,8 @@ from pyflinkcep.spark.plan.analysis import (
     is_case_sensitive,
     is_mutation,
 )
-from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
+from pyflinkcep.spark.plan.clauses.job import FlinkJob, StandardJob
 from pyflinkcep.spark.plan.clauses.measures import argument_types
-from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count

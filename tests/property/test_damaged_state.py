@@ -13,7 +13,7 @@ import pytest
 from pyflinkcep import Pattern
 from pyflinkcep.errors import CepError
 from pyflinkcep.spark.state import bucket_state
-from pyflinkcep.spark.state.checksums import seal, unseal
+from pyflinkcep.spark.state.pages import seal, unseal
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, name_is
 
 pytestmark = pytest.mark.usefixtures("each_path")

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.errors import CepError
-from pyflinkcep.spark.plan.clauses import standard_job
+from pyflinkcep.spark.plan.clauses import job
 from pyflinkcep.spark.plan.engine import Engine
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
@@ -152,7 +152,7 @@ def test_an_engine_that_does_not_keep_the_order_of_rows(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the worker sorts, with Spark's order of values: NaN last, -0.0 as 0.0, nulls as said."""
-    monkeypatch.setattr(standard_job, "engine_of", lambda _: Engine("another", keeps_order=False))
+    monkeypatch.setattr(job, "engine_of", lambda _: Engine("another", keeps_order=False))
     values = "(1, 'NaN'), (2, '0.0'), (3, '-0.0'), (4, NULL), (5, '-1.5'), (6, '0.0')"
     rows = f"(SELECT id, cast(x AS double) AS X, id % 2 = 0 AS k FROM VALUES {values} AS v(id, x))"
     found = {}

@@ -26,9 +26,13 @@ from pyflinkcep.engines.lists.matching import RARER, spans
 from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.sequences.bridge import MOST_EVENTS, KernelCounter, KernelQuery
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
-from pyflinkcep.engines.sequences.merged import MergedRuns, RunCounts
-from pyflinkcep.engines.sequences.runs import RunLimit, Track
-from pyflinkcep.engines.sequences.search import DepthFirstSearch
+from pyflinkcep.engines.sequences.runs import (
+    DepthFirstSearch,
+    MergedRuns,
+    RunCounts,
+    RunLimit,
+    Track,
+)
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.sase.model import Query
 

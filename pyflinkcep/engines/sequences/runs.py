@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a SEQ query: how they begin, continue and end."""
+"""Runs of a SEQ query: how they begin, continue and end; all at once, merged, or one at a time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from pyflinkcep.engines.compressed.counting import Payloads
+from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
 from pyflinkcep.engines.sequences.compiler import (
     LOOPING,
     WAITING,
@@ -21,7 +23,7 @@ from pyflinkcep.engines.sequences.compiler import (
     live_slots,
 )
 from pyflinkcep.errors import StateLimitError
-from pyflinkcep.sase.model import Strategy
+from pyflinkcep.sase.model import CONTIGUOUS, Strategy
 
 _STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
 _ANY = Strategy.SKIP_TILL_ANY_MATCH
@@ -383,3 +385,315 @@ class Runs:
             if track.forbidden(number, *bounds(number, run.start, at), run.slots):
                 return True
         return False
+
+
+@attrs.define
+class RunCounts:
+    """What became of runs, by the component of their last event."""
+
+    met: list[int]  # How often an event was tried on a run
+    merged: list[int]  # How many runs became part of an equal one
+    # How many runs were alive at most, and the sum of those alive after each event.
+    most: list[int]
+    sum: list[int]
+    events: int = 0  # How many events were processed
+
+    @classmethod
+    def none(cls, size: int) -> RunCounts:
+        """Return the counts before the first event."""
+        return cls([0] * size, [0] * size, [0] * size, [0] * size)
+
+    @classmethod
+    def of_kernel(cls, numbers: bytes) -> RunCounts:
+        """Return the counts of the kernel's lister."""
+        met, merged, most, total, events = (
+            np.frombuffer(numbers, np.int64).reshape(-1, 5).T.tolist()
+        )
+        return cls(met, merged, most, total, max(events, default=0))
+
+    @property
+    def mean(self) -> list[float]:
+        """How many runs were alive on average."""
+        return [total / max(1, self.events) for total in self.sum]
+
+
+class MergedRuns:
+    """
+    The runs over the events of one partition.
+
+    Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
+    condition reads, and their start if a window or a negation depends on it.
+
+    Agrawal and others, SIGMOD 2008, section 5.2: merging equivalent runs.
+    """
+
+    def __init__(
+        self,
+        track: Track,
+        payloads: Payloads,
+        limit: RunLimit | None = None,
+        counts: RunCounts | None = None,
+    ) -> None:
+        self._track = track
+        self._automaton = track.automaton
+        self._runs = Runs(track, payloads)
+        self._merged = payloads.merged
+        self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
+        self._closing = self._runs.closing_positions()
+        self._limit = limit
+        self._counts = counts or RunCounts.none(self._automaton.size)
+
+    def matches(self) -> Iterator[tuple[int, Any]]:
+        """Yield the place of each event that completes matches, and what their runs carry."""
+        for at, place in enumerate(self._track.positions):
+            for payload in self._event(at):
+                yield place, payload
+
+    def earliest_start(self) -> int | None:
+        """Return the place at which the first live run began."""
+        starts = [run.start for alive in self._alive for run in alive.values()]
+        return self._track.positions[min(starts)] if starts else None
+
+    def _event(self, at: int) -> Iterator[Any]:
+        runs = self._runs
+        taking: list[Run] = []
+        staying: list[Run] = []
+        for component in self._affected(at):
+            self._advance(component, at, taking, staying)
+        if self._track.begins[at] & 1:
+            taking.append(runs.begin(at))
+        for run in taking:
+            if runs.completes(run, at):
+                yield run.payload
+            if runs.goes_on(run):
+                self._put(run)
+        for run in staying:
+            self._put(run)
+        for component, alive in enumerate(self._alive):
+            self._counts.sum[component] += len(alive)
+            self._counts.most[component] = max(self._counts.most[component], len(alive))
+        self._counts.events += 1
+        if self._limit is not None and (taking or staying):
+            self._enforce(self._limit, at)
+
+    def _enforce(self, limit: RunLimit, at: int) -> None:
+        """Refuse too many runs in the window of an event, dropping those out of it."""
+        if sum(map(len, self._alive)) <= limit.most:
+            return
+        times, window = self._track.times, self._automaton.query.window
+        if window is not None:
+            for alive in self._alive:
+                for key, run in list(alive.items()):
+                    if times[run.start] < times[at] - window:
+                        del alive[key]
+        distinct = {self._runs.state(run) for alive in self._alive for run in alive.values()}
+        if len(distinct) > limit.most:
+            limit.exceeded(len(distinct), times[at])
+
+    def _affected(self, at: int) -> Iterator[int]:
+        """Yield the components whose runs the event may change."""
+        begins, takes = self._track.begins[at], self._track.takes[at]
+        closing = self._closing.get(at, ())
+        strategies, last = self._automaton.strategies, self._automaton.size - 1
+        for component, runs in enumerate(self._alive):
+            if runs and (
+                begins >> (component + 1) & 1
+                or takes >> component & 1
+                or component in closing
+                or strategies[component] in CONTIGUOUS
+                or (component < last and strategies[component + 1] in CONTIGUOUS)
+            ):
+                yield component
+
+    def _advance(self, component: int, at: int, taking: list[Run], staying: list[Run]) -> None:
+        """Process an event for the runs whose last event is of a component."""
+        track, alive, runs = self._track, self._alive[component], self._runs
+        window = self._automaton.query.window
+        closes = component in self._closing.get(at, ())
+        oldest = None if window is None else track.times[at] - window
+        for key, run in list(alive.items()):
+            if oldest is not None and track.times[run.start] < oldest:
+                del alive[key]
+                continue
+            self._counts.met[component] += 1
+            begins, takes, mode = track.step(component, run.mode, run.slots, at)
+            if begins:
+                begun = runs.enter(run, at)
+                if begun is not None:
+                    taking.append(begun)
+            if takes:
+                taking.append(runs.take(run, at))
+            if closes or mode != run.mode:
+                del alive[key]
+                stays = runs.closed(run, mode) if closes else runs.moved(run, mode)
+                if stays is not None:
+                    staying.append(stays)
+
+    def _put(self, run: Run) -> None:
+        """Add a run to the live ones, or merge it into its equal."""
+        alive = self._alive[run.component]
+        key = self._runs.key(run)
+        other = alive.get(key)
+        if other is None:
+            alive[key] = run
+        else:
+            self._counts.merged[run.component] += 1
+            other.payload = self._merged(other.payload, run.payload)
+            other.start = min(other.start, run.start)
+
+
+_MOST_SHARED = 1 << 18
+"""This many failed configurations, or two for each event and component if that is more, are kept
+from one start to the next. Only runs that differ in what conditions read exceed that: up to starts
+times events."""
+
+Way = list[tuple[int, int]]
+"""A match: (component, place in the table) of each event."""
+
+
+class DepthFirstSearch:
+    """
+    The search over the events of one partition.
+
+    Agrawal and others, SIGMOD 2008: the backtracking algorithm. A configuration that failed once
+    fails again, so each is tried once per start.
+    """
+
+    def __init__(self, track: Track, watermark: int | None = None) -> None:
+        self._track = track
+        self._watermark = watermark
+        self.undecided: int | None = None
+        self._runs = Runs(track, NodePayloads())
+        self.met = 0
+        self._last = track.automaton.size - 1
+        self._following = _following_begins(track)
+        self._minds_start = self._runs.minds_time or self._runs.minds_position
+        self._most_tried = max(_MOST_SHARED, 2 * track.automaton.size * len(track.times))
+        self._looks_ahead = track.automaton.query.looks_ahead
+
+    def ways(self, output: str) -> Iterator[Way]:
+        """Yield all matches, or the first of each start, or one after another."""
+        tried: set[Any] = set()
+        start = 0
+        while start < len(self._track.times):
+            if output == "all":
+                if self._track.begins[start] & 1:
+                    yield from self._from(start)
+                start += 1
+                continue
+            found = self._first(start, tried)
+            if self.undecided is not None:
+                return
+            start += 1
+            if found is not None:
+                run, at = found
+                yield next(paths(run.payload))
+                tried.clear()
+                if output == "nonOverlapping":
+                    start = at + 1
+
+    # --- searching
+
+    def _from(self, start: int) -> Iterator[Way]:
+        runs, track = self._runs, self._track
+        waiting: list[tuple[Run, int, bool]] = [(runs.begin(start), start, True)]
+        while waiting:
+            run, at, is_new = waiting.pop()
+            if is_new and runs.completes(run, at):
+                yield next(paths(run.payload))
+            if not runs.goes_on(run) or not self._may_end(run, at):
+                continue
+            for next_at in range(at + 1, self._end(run)):
+                self.met += 1
+                begins, takes, mode = track.step(run.component, run.mode, run.slots, next_at)
+                begun = runs.enter(run, next_at) if begins else None
+                if begun is not None:
+                    waiting.append((begun, next_at, True))
+                if takes:
+                    waiting.append((runs.take(run, next_at), next_at, True))
+                if not mode:
+                    break
+                if mode != run.mode:
+                    stays = runs.moved(run, mode)
+                    assert stays is not None
+                    run = stays
+
+    def _first(self, start: int, tried: set[Any]) -> tuple[Run, int] | None:
+        """Return the first match of a start, its end too; None if there is none or not yet."""
+        runs = self._runs
+        if not self._track.begins[start] & 1:
+            return None
+        is_open = self._is_open(start)
+        if is_open and self._looks_ahead:
+            self.undecided = self._track.positions[start]
+            return None
+        if self._minds_start or len(tried) > self._most_tried:
+            tried.clear()
+        waiting: list[tuple[Run, int, bool]] = [(runs.begin(start), start, True)]
+        while waiting:
+            run, at, is_new = waiting.pop()
+            if is_new and runs.completes(run, at):
+                return run, at
+            if not runs.goes_on(run) or not (is_open or not is_new or self._may_end(run, at)):
+                continue
+            configuration = at, run.component, runs.key(run)
+            if configuration in tried:
+                continue
+            tried.add(configuration)
+            if at + 1 < self._end(run):
+                waiting.extend(reversed(list(self._choices(run, at + 1))))
+            elif is_open:
+                self.undecided = self._track.positions[start]
+                return None
+        return None
+
+    def _is_open(self, start: int) -> bool:
+        """Whether more events may arrive within the window of a start."""
+        window = self._track.automaton.query.window
+        if self._watermark is None:
+            return False
+        return window is None or self._track.times[start] + window > self._watermark
+
+    def _choices(self, run: Run, at: int) -> Iterator[tuple[Run, int, bool]]:
+        """Yield what a run may do with an event: begin, wait, take or skip it."""
+        runs, track = self._runs, self._track
+        self.met += 1
+        begins, takes, mode = track.step(run.component, run.mode, run.slots, at)
+        begun = runs.enter(run, at) if begins else None
+        if begun is not None:
+            yield begun, at, True
+        for state in (WAITING, LOOPING):
+            if state == LOOPING and takes:
+                yield runs.take(run, at), at, True
+            stays = runs.moved(run, mode & state)
+            if stays is not None:
+                yield stays, at, False
+
+    def _end(self, run: Run) -> int:
+        """Return where the window of a run ends."""
+        window = self._track.automaton.query.window
+        if window is None:
+            return len(self._track.times)
+        return self._track.end_of(self._track.times[run.start] + window)
+
+    def _may_end(self, run: Run, at: int) -> bool:
+        """Whether the window has events that may begin the missing components."""
+        end = self._end(run)
+        for component in range(run.component + 1, self._last + 1):
+            at = self._following[component][at + 1]
+            if at >= end:
+                return False
+        return True
+
+
+def _following_begins(track: Track) -> list[list[int]]:
+    """Return for each component and position the next event that may begin it."""
+    size = len(track.times)
+    table = []
+    for component in range(track.automaton.size):
+        following = [size] * (size + 2)
+        for at in range(size - 1, -1, -1):
+            begins = track.begins[at] >> component & 1
+            following[at] = at if begins else following[at + 1]
+        table.append(following)
+    return table

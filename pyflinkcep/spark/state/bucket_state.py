@@ -20,7 +20,6 @@ from pyflinkcep.engines.flink.operator.state_format import (
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.matching.columns import HASH, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
-from pyflinkcep.spark.state.checksums import naming_damage, seal, unseal, write_table
 from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import (
@@ -29,7 +28,11 @@ from pyflinkcep.spark.state.pages import (
     PageNumbers,
     counts_from_bytes,
     counts_to_bytes,
+    naming_damage,
     read_stored,
+    seal,
+    unseal,
+    write_table,
 )
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
 

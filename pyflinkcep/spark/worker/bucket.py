@@ -20,8 +20,7 @@ from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.spark.state.bucket_state import BucketState, group_text
-from pyflinkcep.spark.state.checksums import naming_damage
-from pyflinkcep.spark.state.pages import AT_THE_END, Page
+from pyflinkcep.spark.state.pages import AT_THE_END, Page, naming_damage
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
 from pyflinkcep.spark.worker.bucket_task import BucketTask
 from pyflinkcep.spark.worker.pack import believed, count_ahead, count_late

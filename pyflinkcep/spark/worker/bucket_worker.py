@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, Stru
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.state.checksums import read_table, write_table
+from pyflinkcep.spark.state.pages import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask

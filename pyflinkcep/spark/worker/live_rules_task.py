@@ -18,7 +18,7 @@ from pyflinkcep.rules.rule_pages import RulePages
 from pyflinkcep.rules.rules_in_force import RuleChange, RuleProblem
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.bucket_state import BucketState
-from pyflinkcep.spark.state.checksums import read_table
+from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import MAIN, tagged
 from pyflinkcep.spark.worker.pack import TOLD

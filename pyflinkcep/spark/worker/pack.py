@@ -22,8 +22,8 @@ from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.state.checksums import read_table, write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import read_table, write_table
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
 from pyflinkcep.spark.worker.runtime import partition_number, running

@@ -23,9 +23,10 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.monitor import Monitor, _Server
-from pyflinkcep.show.diagnosis import (
+from pyflinkcep.show.live_page import (
     ALL_END,
     ALL_WAIT,
+    DASHBOARD,
     HELD_BACK,
     IT_MATCHES,
     MATCHES_WAIT,
@@ -34,9 +35,14 @@ from pyflinkcep.show.diagnosis import (
     OUT_OF_TIME,
     SIGNS,
     WITHOUT_KEY_OR_TIME,
+    Line,
     Sign,
+    body,
+    chart,
+    make_app,
+    page,
+    prometheus_text,
 )
-from pyflinkcep.show.live_page import DASHBOARD, Line, body, chart, make_app, page, prometheus_text
 from pyflinkcep.show.query_history import History, Point, reason_of
 from tests.unit.monitor.support import BAD, progress, told
 from tests.unit.show.support import points, size, texts

@@ -4,13 +4,15 @@
 from pyflinkcep.engines.flink.operator.cep_operator import (
     CepOperator,
     Comparator,
+    Input,
+    KeyedCepOperator,
+    KeyedOutput,
     KeyState,
     Output,
     PartialMatchLimit,
     comparator_key,
     is_late,
 )
-from pyflinkcep.engines.flink.operator.keyed_operator import Input, KeyedCepOperator, KeyedOutput
 from pyflinkcep.engines.flink.operator.state_codec import restore, snapshot
 from pyflinkcep.engines.flink.operator.state_format import STATE_FORMAT, Serializer
 

@@ -13,8 +13,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState, NFAState
-from pyflinkcep.engines.flink.operator.cep_operator import KeyState
-from pyflinkcep.engines.flink.operator.keyed_operator import KeyContext, KeyedCepOperator
+from pyflinkcep.engines.flink.operator.cep_operator import KeyContext, KeyedCepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_format import (
     Serializer,
     bytes_to_ints,

@@ -2,8 +2,8 @@
 """The versioned shared buffer, which stores all partial matches of a key."""
 
 from pyflinkcep.engines.flink.sharedbuffer.buffer import SharedBuffer, SharedBufferAccessor
-from pyflinkcep.engines.flink.sharedbuffer.dewey import DeweyNumber
 from pyflinkcep.engines.flink.sharedbuffer.elements import (
+    DeweyNumber,
     EventId,
     Lockable,
     LockableEvent,

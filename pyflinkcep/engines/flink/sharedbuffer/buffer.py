@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.flink.sharedbuffer.dewey import DeweyNumber
 from pyflinkcep.engines.flink.sharedbuffer.elements import (
+    DeweyNumber,
     EventId,
     LockableEvent,
     ManyEdges,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Matches of a SEQ query by depth-first search: one active run, its forks on a stack. Mirror:
- * engines/sequences/search.py, with one difference: events that cannot change a run are skipped at once,
+ * DepthFirstSearch in engines/sequences/runs.py, with one difference: events that cannot change a run are skipped at once,
  * by tables of the next that may.
  */
 #include "sequences/backtracking.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conditions on single events of a partition, evaluated beforehand. Mirror: Track.of in
- * engines/sequences/runs.py, and the table of next begins in engines/sequences/search.py.
+ * engines/sequences/runs.py, and the table of next begins there.
  */
 #include "base/signals.h"
 #include "sequences/backtracking.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runs of a SEQ query as counts, one for each event that they began with. Mirror:
- * engines/sequences/merged.py with the counts of engines/compressed/counting.py.
+ * MergedRuns in engines/sequences/runs.py with the counts of engines/compressed/counting.py.
  */
 #include "sequences/counter.h"
 

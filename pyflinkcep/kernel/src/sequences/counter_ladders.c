@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop whose events rise, and whose runs nothing else distinguishes: one inequality decides all
- * of them at once. Mirror: engines/sequences/merged.py.
+ * of them at once. Mirror: MergedRuns in engines/sequences/runs.py.
  */
 #include "sequences/counter.h"
 

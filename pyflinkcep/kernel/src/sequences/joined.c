@@ -2,7 +2,7 @@
 /*
  * The runs at a component by the value that an equality asks of the next event: an event that fails
  * a clause `field = slot` of an edge changes no run by that edge, if the strategies let runs skip it.
- * Plain Python (engines/sequences/merged.py) asks all runs instead; so do few runs here.
+ * Plain Python (engines/sequences/runs.py) asks all runs instead; so do few runs here.
  */
 #include "sequences/joined.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs distinguished by one value, in its order. Mirror: the runs of engines/sequences/merged.py, where
+ * Runs distinguished by one value, in its order. Mirror: the runs of engines/sequences/runs.py, where
  * each of them is visited for every event.
  */
 #include "sequences/ladder.h"

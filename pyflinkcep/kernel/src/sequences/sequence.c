@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a SEQ query over the events of a partition. Mirror: engines/sequences/merged.py and
- * runs.py. The runs of one state that agree in what conditions still read are merged, whatever
+ * The runs of a SEQ query over the events of a partition. Mirror: engines/sequences/runs.py.
+ * The runs of one state that agree in what conditions still read are merged, whatever
  * events they began with.
  */
 #include "base/signals.h"

@@ -26,9 +26,9 @@ from pyflinkcep.spark.plan.rules.job import matches_schema, probe_of, sending_of
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
-from pyflinkcep.spark.state.checksums import write_table
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import write_table
 from pyflinkcep.spark.worker.consumers import MAIN, tagged_schema
 from pyflinkcep.spark.worker.live_rules_task import TOLD_SCHEMA, LiveMatching, ToldTask
 from pyflinkcep.spark.worker.pack import PACKED, PUBLISHED, RowsTask

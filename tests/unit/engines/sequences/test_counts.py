@@ -23,8 +23,7 @@ from pyflinkcep.engines.compressed.matches import Measured
 from pyflinkcep.engines.sequences.bridge import KernelCounter, rise_of
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.evaluation import Sequences
-from pyflinkcep.engines.sequences.merged import MergedRuns
-from pyflinkcep.engines.sequences.runs import Track
+from pyflinkcep.engines.sequences.runs import MergedRuns, Track
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module

@@ -17,7 +17,7 @@ from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan import engine as module
-from pyflinkcep.spark.plan.clauses.standard_job import check_decidable
+from pyflinkcep.spark.plan.clauses.job import check_decidable
 from pyflinkcep.spark.plan.engine import Engine
 from pyflinkcep.spark.plan.patterns.diagnostics import Arrivals, _holder
 from pyflinkcep.spark.plan.settings import SelectCall

@@ -30,10 +30,9 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.bucket_state import BucketIndex
-from pyflinkcep.spark.state.checksums import seal, unseal
 from pyflinkcep.spark.state.fingerprint import changes, requeued
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.state.pages import Page, seal, unseal
 from pyflinkcep.spark.state.storage import SparkStorage
 from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness

@@ -15,9 +15,8 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator.state_format import pack, unpack
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.spark.state import bucket_state
-from pyflinkcep.spark.state.checksums import seal, unseal
 from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
-from pyflinkcep.spark.state.pages import PageCounts
+from pyflinkcep.spark.state.pages import PageCounts, seal, unseal
 from pyflinkcep.spark.worker.bucket import BucketWork
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is, named
 

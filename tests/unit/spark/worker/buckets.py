@@ -27,10 +27,9 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.bucket_state import BucketIndex
-from pyflinkcep.spark.state.checksums import read_table, unseal
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.state.pages import Page, read_table, unseal
 from pyflinkcep.spark.state.storage import INDEX, PAGES, SEGMENTS, MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask

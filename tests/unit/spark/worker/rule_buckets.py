@@ -21,8 +21,8 @@ from pyflinkcep.rules.routes import RoutedRules
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import shared_events
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import PackTask

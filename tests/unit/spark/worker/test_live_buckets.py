@@ -34,8 +34,8 @@ from pyflinkcep.rules.rule_lives import lives_of
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.rules.job import matches_of
 from pyflinkcep.spark.state.bucket_state import BucketState
-from pyflinkcep.spark.state.checksums import read_table, seal, unseal, write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import read_table, seal, unseal, write_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import divided
@@ -500,8 +500,8 @@ CODES = """
 import random
 from tests.unit.spark.worker.test_live_buckets import SCHEMA, all_kinds
 from pyflinkcep.rules.live_rules import RuleBasis, compiled
-from pyflinkcep.rules.rule_writer import rule_to_document
-from pyflinkcep.spark.state.checksums import write_table
+from pyflinkcep.rules.rule_table import rule_to_document
+from pyflinkcep.spark.state.pages import write_table
 from pyflinkcep.tables.typed_columns import widest
 import json
 basis = RuleBasis(write_table(widest(SCHEMA)), "t", "name", "UTC", (("k",),))

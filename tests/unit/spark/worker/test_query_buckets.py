@@ -30,8 +30,8 @@ from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.bucket_state import COMMON
-from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask, pack_results, unpack_results

@@ -25,7 +25,7 @@ from pyflinkcep.errors import CepError, InputError, PatternChangedError
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.matching.stretches import needed_stretches
-from pyflinkcep.spark.state.checksums import read_table
+from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker import pack as packing
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times, write_times

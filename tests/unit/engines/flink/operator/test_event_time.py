@@ -12,7 +12,7 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, EventComparator, Pattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, comparator_key
-from pyflinkcep.engines.flink.operator.keyed_operator import KeyedCepOperator
+from pyflinkcep.engines.flink.operator.cep_operator import KeyedCepOperator
 from pyflinkcep.errors import InvalidArgumentError, SkipError, StateLimitError
 from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MAX_WATERMARK
