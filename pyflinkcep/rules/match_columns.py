@@ -156,13 +156,11 @@ class _Matches:
             if not own or not len(chosen):
                 continue
             rows, inverse = np.unique(found.handles[firsts[chosen]], return_inverse=True)
-            columns = [_values(self.events.table, name, rows) for name in own]
-            shown = [_json(dict(zip(own, row, strict=True))) for row in zip(*columns, strict=True)]
+            shown, columns = _key_texts(self.events.table, own, rows)
             texts[chosen] = np.asarray(shown, object)[inverse]
             for place, (name, column) in enumerate(zip(own, columns, strict=True)):
                 fields[offsets[chosen] + place] = name
-                listed = [None if value is None else f"{value}" for value in column]
-                values[offsets[chosen] + place] = np.asarray(listed, object)[inverse]
+                values[offsets[chosen] + place] = np.asarray(column, object)[inverse]
         for number, part in enumerate(self.parts):
             places = () if part.keys is None else np.flatnonzero(self.part_of == number).tolist()
             for place, key in zip(places, part.keys or (), strict=True):
@@ -293,6 +291,22 @@ def _time_texts(column: pa.ChunkedArray) -> pa.Array | None:
     made = pa.array(texts.tolist(), pa.string())
     found = _joined('"', made, '+00:00"' if column.type.tz is not None else '"')
     return pc.if_else(in_one_piece(times.is_valid()), found, None)
+
+
+def _key_texts(
+    table: pa.Table, names: Sequence[str], rows: Ints
+) -> tuple[list[str], list[list[str | None]]]:
+    """Return the JSON of the key of some rows, and each column of it as texts."""
+    if all(name in table.column_names for name in names):
+        own = table.select(list(names)).take(integers(rows))
+        if all(
+            pa.types.is_integer(type_) or pa.types.is_string(type_) for type_ in own.schema.types
+        ):
+            columns = [column.cast(pa.string()).to_pylist() for column in own.columns]
+            return _row_texts(own).to_pylist(), columns
+    listed = [_values(table, name, rows) for name in names]
+    shown = [_json(dict(zip(names, row, strict=True))) for row in zip(*listed, strict=True)]
+    return shown, [[None if value is None else f"{value}" for value in own] for own in listed]
 
 
 def _values(table: pa.Table, path: str, rows: Ints) -> list[Any]:

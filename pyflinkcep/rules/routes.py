@@ -412,9 +412,11 @@ def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> t
         codes = np.append(codes[own], np.full(len(without), -1))
     if not with_null:
         rows, codes = rows[codes >= 0], codes[codes >= 0]
-    used, inverse = np.unique(codes, return_inverse=True)
-    known = [number_of(None if n < 0 else values.distinct[n]) for n in used.tolist()]
-    return rows, np.asarray(known, np.int64)[inverse.reshape(-1)]
+    places = codes + 1  # of null at the beginning
+    used = np.flatnonzero(np.bincount(places)).tolist()
+    known = np.zeros(used[-1] + 1 if used else 0, np.int64)
+    known[used] = [number_of(values.distinct[n - 1] if n else None) for n in used]
+    return rows, known[places]
 
 
 def number_type(count: int) -> type[np.uint16 | np.int32]:

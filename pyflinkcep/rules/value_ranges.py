@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyflinkcep.expressions.tree import Column, Literal, Operation, Tree, attribute_of
 from pyflinkcep.matching.columns import Flags, Ints, in_one_piece, plain_numbers
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.tables.order import Rows
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -101,7 +102,7 @@ class OrderedColumn:
         nulls = column.is_null().to_numpy() if column.null_count else None
         known = column if nulls is None else column.fill_null(0)
         by_row = plain_numbers(known).astype(np.int64, copy=False)
-        rows = np.argsort(by_row, kind="stable").astype(np.int32)
+        rows = order_by([by_row]).astype(np.int32)
         if nulls is not None:
             rows = rows[~nulls[rows]]
         return cls(by_row[rows], rows, by_row, nulls, texts)
