@@ -574,3 +574,6 @@ def least(codes: Buffer, times: Buffer, least: Buffer) -> None:
 
 def order_within(bounds: Buffer, times: Buffer) -> bytes | None:
     """Return the stable order (int32) by time within stretches; None if events have it."""
+
+def order_of(numbers: Buffer) -> bytes:
+    """Return the stable order (int32) of at least one number (int64)."""

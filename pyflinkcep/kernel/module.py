@@ -72,6 +72,7 @@ class CompiledModule(Protocol):
     wanted: Callable[
         [Any, Any, int, Any, Any, Any, Any, Any, int], tuple[bytes, bytes, bytes, bytes]
     ]
+    order_of: Callable[[Any], bytes]
 
 
 def compiled_module() -> CompiledModule | None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import Comparator, comparator_key
 from pyflinkcep.errors import InputError
+from pyflinkcep.kernel.module import CompiledModule, compiled_module
 from pyflinkcep.matching.columns import Ints, has_part
 
 
@@ -103,22 +104,27 @@ def as_order(comparator: TieOrder | None) -> Order | None:
     return comparator if isinstance(comparator, OrderColumns) else comparator_key(comparator)
 
 
-_AT_ONCE = 1 << 16
-_SHORT = (1 << 16) - 1
+_FEW = 1 << 11  # numbers, which numpy orders before C has counted their digits
 
 
 def order_by(keys: Sequence[Ints]) -> Ints:
-    """Return the stable order by several columns, as of ``numpy.lexsort``."""
+    """Return the stable order by several columns, the last one first, as of ``numpy.lexsort``."""
     own = list(keys)
     while len(own) > 1 and _are_sorted(own[0]):  # a stable order by the others keeps that one
         del own[0]
-    first, *others = own if len(own) == 1 else _packed(own)
-    order = _order_by_number(first)
-    for key in others:
-        ranked = key[order]
-        if not _are_sorted(ranked):
-            order = order[_order_by_number(ranked)]
-    return order
+    module = compiled_module() if len(own[0]) > _FEW else None
+    if module is None:
+        found: Ints = np.lexsort(own)
+        return found
+    order = _order_of(own[0], module)
+    for key in own[1:]:
+        order = order[_order_of(key[order], module)]
+    return order.astype(np.int64)
+
+
+def _order_of(numbers: Ints, module: CompiledModule) -> Ints:
+    """Return the stable order of many numbers."""
+    return np.frombuffer(module.order_of(numbers.astype(np.int64, copy=False)), np.int32)
 
 
 def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
@@ -136,60 +142,3 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
 
 def _are_sorted(numbers: Ints) -> bool:
     return not (numbers[1:] < numbers[:-1]).any()
-
-
-def _packed(keys: Sequence[Ints]) -> list[Ints]:
-    """Return columns with the same order, as few as fit beside a row's place."""
-    if not len(keys[0]):
-        return [keys[0]]
-    free = used = 63 - _bits(keys[0])
-    found: list[Ints] = []
-    for key in keys:
-        least = int(key.min())
-        bits = (int(key.max()) - least).bit_length()
-        if not bits and found:  # one value orders nothing
-            continue
-        if bits > free:  # by itself, as it is; it belongs to the caller
-            found.append(key)
-            used = free
-        elif not found or used + bits > free:
-            found.append(key.astype(np.int64) - least)
-            used = bits
-        else:
-            found[-1] |= (key.astype(np.int64) - least) << used
-            used += bits
-    return found
-
-
-def _order_by_number(numbers: Ints) -> Ints:
-    """Return the stable order of numbers of any size."""
-    if _are_sorted(numbers):
-        return np.arange(len(numbers))
-    bits, least = _bits(numbers), int(numbers.min())
-    width = int(numbers.max()) - least
-    if width <= _SHORT:
-        short = (numbers - least if least else numbers).astype(np.uint16)
-        order: Ints = np.argsort(short, kind="stable")  # by digits, in numpy
-        return order
-    numbers = numbers.astype(np.int64, copy=False)
-    if width.bit_length() + bits < 64:
-        return _positions((numbers - least) << bits, bits)
-    order = _positions(numbers >> bits << bits, bits)  # without the lowest bits
-    if not _are_sorted(numbers[order]):  # some differ only in these, which is rare for hashes
-        order = np.argsort(numbers, kind="stable")
-    return order
-
-
-def _bits(numbers: Ints) -> int:
-    """Return the number of bits that a position takes."""
-    return len(numbers).bit_length()
-
-
-def _positions(numbers: Ints, bits: int) -> Ints:
-    """Return the positions of new numbers with `bits` free low bits, in their place, in order."""
-    for begin in range(0, len(numbers), _AT_ONCE):
-        part = numbers[begin : begin + _AT_ONCE]
-        part |= np.arange(begin, begin + len(part))
-    numbers.sort()
-    numbers &= (1 << bits) - 1
-    return numbers

@@ -376,6 +376,7 @@ static PyMethodDef module_methods[] = {
     {"least", module_least, METH_VARARGS, "find the least time of each code"},
     {"order_within", module_order_within, METH_VARARGS, "return the order by time within keys"},
     {"wanted", module_wanted, METH_VARARGS, "find the events that rules want"},
+    {"order_of", module_order_of, METH_O, "return the order of numbers"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},

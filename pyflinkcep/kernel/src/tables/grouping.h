@@ -40,5 +40,8 @@ PyObject *module_order_within(PyObject *module, PyObject *args);
  * events that each rule wants, their bits, and where those of each key begin, with the rule of each.
  */
 PyObject *module_wanted(PyObject *module, PyObject *args);
+/* ordering.c */
+/* order_of(numbers) -> the stable order of at least one number. */
+PyObject *module_order_of(PyObject *module, PyObject *numbers);
 
 #endif
