@@ -54,6 +54,9 @@ NO, UNKNOWN, YES = 0, 1, 2
 _MANY = 64
 """From how many values on Arrow is faster."""
 
+_FEW = 8
+"""Of what part of the events, at most, the values are asked anew for each condition."""
+
 
 _OF_TEXTS: dict[str, Callable[[Any, str], Any]] = {
     "=": pc.equal,
@@ -272,6 +275,24 @@ class FieldValues:
         found = holds[self.bounds[1:]] > holds[self.bounds[:-1]]
         return found.astype(np.int8) * YES
 
+    def among(self, rows: Ints) -> FieldValues:
+        """Return the values of some events."""
+        bounds = None
+        if self.bounds is None:
+            codes = self.codes[rows]
+        else:
+            begins = self.bounds[rows]
+            sizes = self.bounds[rows + 1] - begins
+            bounds = np.r_[0, np.cumsum(sizes)]
+            codes = self.codes[np.repeat(begins - bounds[:-1], sizes) + np.arange(bounds[-1])]
+        used, places = np.unique(codes, return_inverse=True)
+        nothing = int((used < 0).sum())
+        codes = places.reshape(-1) - nothing
+        if self.encoded is None:
+            return FieldValues(self.take(used[nothing:]), codes, self.type, bounds)
+        encoded = self.encoded.take(pa.array(used[nothing:]))
+        return FieldValues(None, codes, self.type, bounds, encoded)
+
     @cached_property
     def smallest(self) -> FieldValues:
         """The smallest value of each event with arrays."""
@@ -450,6 +471,21 @@ class EventFields(Mapping[str, FieldColumn | str]):
         if known is None:
             known = self._answers[tree] = self._asked(tree)
         return known
+
+    def answers_of(self, tree: Tree, rows: Ints) -> Answers:
+        """Return what a condition says of some events: of few, their values alone are asked."""
+        if tree not in self._answers and len(rows) * _FEW < self.size:
+            return self._among(rows).answers(tree)
+        return self.answers(tree)[rows]
+
+    def _among(self, rows: Ints) -> EventFields:
+        """Return the fields of some events."""
+
+        def read(path: str) -> FieldValues | str:
+            values = self.values_of(path)
+            return values if isinstance(values, str) else values.among(rows)
+
+        return EventFields(len(rows), self._names, read)
 
     def _asked(self, tree: Tree) -> Answers:
         match tree:

@@ -9,7 +9,6 @@ hold for, and what stands beside one with AND is asked of these alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import attrs
@@ -73,6 +72,7 @@ class _Node(NamedTuple):
     parts: tuple[_Node, ...]
     number: int  # Of the test, or of the other condition
     is_known: bool  # Whether events for which it holds come from tests
+    is_cheap: bool  # Whether tests alone answer it
 
 
 @attrs.frozen(eq=False)
@@ -98,17 +98,22 @@ class RuleTests:
         def node(tree: Tree) -> _Node:
             leaf = _leaf(tree)
             if leaf is not None:
-                return _Node("test", (), number(tree, leaf), True)
+                return _Node("test", (), number(tree, leaf), True, True)
             match tree:
                 case Operation("and" | "or" | "not" as word, operands):
-                    parts = tuple(map(node, operands))
+                    # What tests answer comes first, so that the rest is asked of few events.
+                    parts = tuple(sorted(map(node, operands), key=lambda part: not part.is_cheap))
                     known = [part.is_known for part in parts]
                     is_known = any(known) if word == "and" else word == "or" and all(known)
-                    return _Node(word, parts, -1, is_known)
+                    return _Node(word, parts, -1, is_known, parts[-1].is_cheap)
                 case Operation("coalesce", (inner, Literal(False))):
                     part = node(inner)
-                    return _Node("held", (part,), -1, part.is_known)
-            return _Node("other", (), number(tree, None), False)
+                    return _Node("held", (part,), -1, part.is_known, part.is_cheap)
+                case Call("exists", (Column() as array, Operation("or", tests))):
+                    # Some value satisfies one of several tests: one of them is so of some value.
+                    each = (Call("exists", (array, test)) for test in tests)
+                    return node(Operation("or", tuple(each)))
+            return _Node("other", (), number(tree, None), False, False)
 
         nodes = list(map(node, trees))
         return cls(nodes, leaves, [*numbers])
@@ -179,7 +184,7 @@ class RuleRows:
         known = [part for part in parts if part.is_known]
         first = min(known, key=self._most, default=None)
         found = np.arange(self.fields.size) if first is None else self._rows(first)
-        for part in sorted(parts, key=lambda part: not part.is_known):
+        for part in parts:
             if part is not first and len(found):
                 found = found[self._asked(part, found) == YES]
         return found
@@ -205,9 +210,7 @@ class RuleRows:
                 if hit is not None:
                     return self._of_test(*hit, rows)
             case "and" | "or":
-                joined = np.minimum if node.kind == "and" else np.maximum
-                found: Answers = reduce(joined, (self._asked(part, rows) for part in node.parts))
-                return found
+                return self._joined(node, rows)
             case "not":
                 inner = self._asked(node.parts[0], rows)
                 opposite: Answers = np.subtract(YES, inner, dtype=np.int8)
@@ -217,14 +220,28 @@ class RuleRows:
                     self._asked(node.parts[0], rows) == YES, YES, dtype=np.int8
                 )
                 return held
-        some: Answers = self.fields.answers(self._trees[node.number])[rows]
-        return some
+        return self.fields.answers_of(self._trees[node.number], rows)
+
+    def _joined(self, node: _Node, rows: Ints) -> Answers:
+        """Return what conditions together say of some events: each is asked of what is open."""
+        joined, decided = (np.minimum, NO) if node.kind == "and" else (np.maximum, YES)
+        found = self._asked(node.parts[0], rows)
+        for part in node.parts[1:]:
+            still_open = np.flatnonzero(found != decided)
+            if not len(still_open):
+                break
+            own = self._asked(part, rows[still_open])
+            found[still_open] = joined(found[still_open], own)
+        return found
 
     def _of_test(self, values: FieldValues, codes: Ints, rows: Ints) -> Answers:
         if values.bounds is not None:
-            own = np.isin(rows, self._events_of(values, codes), assume_unique=True)
-            held: Answers = np.multiply(own, YES, dtype=np.int8)
-            return held
+            events = self._events_of(values, codes)
+            found = np.zeros(len(rows), np.int8)
+            if len(events):
+                places = np.minimum(np.searchsorted(events, rows), len(events) - 1)
+                found[events[places] == rows] = YES
+            return found
         seen = values.codes[rows]
         answers = np.where(seen < 0, UNKNOWN, NO).astype(np.int8)
         if len(codes):
