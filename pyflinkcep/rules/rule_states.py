@@ -235,3 +235,54 @@ def _references(numbers: Ints, head: Ints, at: Ints, counts: Ints) -> Ints:
     apart = np.where(is_inline, 0, counts)
     refs[ranges(begins, apart)] = numbers.view("<i4")[ranges(2 * at, apart)]
     return refs
+
+
+@attrs.define(eq=False)
+class PageStates:
+    """See :class:`~pyflinkcep.matching.matcher.States`."""
+
+    lengths: Ints
+    counts: Ints
+    numbers: Ints
+
+    @classmethod
+    def of(cls, states: RuleStates) -> PageStates:
+        """Return what a rule by itself has of states: all but their deadlines."""
+        firsts = np.cumsum(states.lengths) - states.lengths
+        return cls(states.lengths - 1, states.counts, np.delete(states.numbers, firsts))
+
+
+def kept_of(written: Written, owners: Ints, codes: Ints, keys: Ints, rows: Ints) -> Kept:
+    """Return the states of items that go on, given what each item, and each handle, stands for."""
+    items, places = written.items, np.cumsum(written.lengths) - written.lengths
+    made = RuleStates(
+        owners[items],
+        codes[items],
+        keys[items],
+        written.lengths + 1,
+        written.counts,
+        np.insert(written.numbers, places, written.deadlines),
+        rows[written.handles],
+    )
+    return made, written.deadlines
+
+
+def positions_of(known: Sequence[Ints], asked: Sequence[Ints]) -> Ints:
+    """Return for rows of columns the number of the equal one among those known; -1 for none."""
+    size = len(known[0])
+    every = [np.concatenate(pair) for pair in zip(known, asked, strict=True)]
+    order = np.lexsort(every)
+    codes = np.empty(len(order), np.int64)
+    codes[order] = np.cumsum(changes(*(own[order] for own in every)))
+    found = np.full(len(order) + 1, -1, np.int64)
+    found[codes[:size]] = np.arange(size)
+    return found[codes[size:]]
+
+
+def changes(*columns: Ints) -> Flags:
+    """Return whether rows of columns differ from the one before."""
+    found = np.zeros(len(columns[0]), bool)
+    found[:1] = True
+    for own in columns:
+        found[1:] |= own[1:] != own[:-1]
+    return found

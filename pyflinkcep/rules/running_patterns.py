@@ -31,8 +31,14 @@ from pyflinkcep.matching.matcher import (
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.rules.page_events import PageEvents, RuleEvents
 from pyflinkcep.rules.pattern_rules import WantingPattern
-from pyflinkcep.rules.rule_states import Kept, RuleStates
-from pyflinkcep.rules.running_keys import PageStates, changes, positions_of
+from pyflinkcep.rules.rule_states import (
+    Kept,
+    PageStates,
+    RuleStates,
+    changes,
+    kept_of,
+    positions_of,
+)
 from pyflinkcep.rules.wanting_rule import FoundByRule, naming
 from pyflinkcep.tables.column_match import StageSql, as_values
 from pyflinkcep.tables.records import ROW
@@ -259,8 +265,7 @@ class _Work:
     groups: Ints  # The key of each item among the due ones; -1 for one that waits
     has_state: Flags
     own: RuleStates  # The states of items that have some, in their order
-    lengths: Ints  # How many of `numbers` are of each state
-    numbers: Ints  # Those of states, without deadlines
+    page: PageStates  # The same
     rows: Ints  # The events of all patterns: of each those of its states, then the due ones
 
     @classmethod
@@ -291,7 +296,6 @@ class _Work:
         rows[held] = own.handles
         at = np.arange(len(wanted.rows)) + np.searchsorted(of_handles, wanted.rules, "right")
         rows[at] = wanted.rows
-        firsts = np.cumsum(own.lengths) - own.lengths
         return cls(
             run,
             due,
@@ -301,8 +305,7 @@ class _Work:
             groups,
             has_state,
             own,
-            own.lengths - 1,
-            np.delete(own.numbers, firsts),
+            PageStates.of(own),
             rows,
         )
 
@@ -319,7 +322,9 @@ class _Work:
     def _before(self) -> tuple[list[int], list[int], list[int]]:
         """How many states there are before each item, numbers before each state, and handles."""
         states = np.append(0, np.cumsum(self.has_state))
-        numbers, handles = (np.append(0, np.cumsum(own)) for own in (self.lengths, self.own.counts))
+        numbers, handles = (
+            np.append(0, np.cumsum(own)) for own in (self.page.lengths, self.own.counts)
+        )
         return states.tolist(), numbers.tolist(), handles.tolist()
 
     @cached_property
@@ -344,9 +349,9 @@ class _Work:
         place = handles[first] + at
         base = 0 if is_apart else place
         page = PageStates(
-            self.lengths[first:last],
+            self.page.lengths[first:last],
             self.own.counts[first:last],
-            self.numbers[numbers[first] : numbers[last]],
+            self.page.numbers[numbers[first] : numbers[last]],
         )
 
         def key_of(item: int) -> Any:
@@ -367,15 +372,5 @@ class _Work:
     def kept(self, parts: list[Written], codes: Ints) -> Kept:
         """Return the states of items that go on."""
         columns = zip(*(attrs.astuple(part, recurse=False) for part in parts), strict=True)
-        items, deadlines, lengths, counts, numbers, handles = map(np.concatenate, columns)
-        places = np.cumsum(lengths) - lengths
-        made = RuleStates(
-            self.owners[items],
-            codes[self.rules[items]],
-            self.keys[items],
-            lengths + 1,
-            counts,
-            np.insert(numbers, places, deadlines),
-            self.rows[handles],
-        )
-        return made, deadlines
+        written = Written(*map(np.concatenate, columns))
+        return kept_of(written, self.owners, codes[self.rules], self.keys, self.rows)

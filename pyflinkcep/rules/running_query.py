@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SASE+ query among the rules on a stream: the events that its keys still need."""
+"""A SASE+ query among the rules on a stream: the keys with events, or whose time came."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.streamed_queries import StreamedQuery
-from pyflinkcep.matching.columns import PREFIX, Flags, Ints, integers
+from pyflinkcep.matching.columns import PREFIX, Ints, integers
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items
 from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.matching.query_pages import QueryMatcher
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events
 from pyflinkcep.rules.page_events import PageEvents
 from pyflinkcep.rules.query_rules import having, query_plan, typed
-from pyflinkcep.rules.rule_states import Kept, RuleStates
-from pyflinkcep.rules.running_keys import DueKeys, RunningKeys
+from pyflinkcep.rules.rule_states import (
+    Kept,
+    PageStates,
+    RuleStates,
+    changes,
+    kept_of,
+    positions_of,
+)
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.sase import SaseQuery
@@ -30,9 +41,14 @@ _TIME = f"{PREFIX}time"
 
 
 @attrs.frozen(eq=False)
-class RunningQuery(RunningKeys):
+class RunningQuery:
     """Runs a query for keys of pages."""
 
+    # The numbers of a key's state are its deadline, and what a stream of this rule alone stores.
+
+    matcher: QueryMatcher
+    key: Sequence[str]  # The columns of the key
+    code: int  # The number of the rule
     columns: QueryColumns  # What it reads
     returns: Returns
 
@@ -55,11 +71,50 @@ class RunningQuery(RunningKeys):
             Returns(asked, attribute_of, events.sql.types),
         )
 
-    def may_begin(self, due: DueKeys) -> Flags:
-        """Return for each key whether its events may begin a match."""
-        return np.ones(len(due.owners), bool)
+    def run(self, run: PageEvents, number: int, states: RuleStates) -> tuple[list[Kept], Found]:
+        """Match the events that the rule wants; return what is kept, and matches."""
+        due, _ = run.wanted(number)
+        owners, keys = run.owner_of(due), run.keys(self.key)[due]
+        order = np.lexsort([keys, owners])
+        due, owners, keys = due[order], owners[order], keys[order]
+        firsts = np.flatnonzero(changes(owners, keys))
+        owners, keys = owners[firsts], keys[firsts]
+        positions = positions_of((states.keys, states.items), (keys, owners))
+        known = positions >= 0
+        deadlines = states.numbers[np.cumsum(states.lengths) - states.lengths]
+        has_events = np.zeros(len(states), bool)
+        has_events[positions[known]] = True
+        is_over = ~has_events & (deadlines <= run.watermark) & (deadlines != NO_DEADLINE)
+        waiting = np.flatnonzero(is_over)
+        rests = ~has_events & ~is_over
+        kept: list[Kept] = [(states.only(rests), deadlines[rests])] if rests.any() else []
+        if not len(firsts) and not len(waiting):
+            return kept, self.matcher.take()
+        own = states.take(np.r_[positions[known], waiting])
+        positions[known] = np.arange(np.count_nonzero(known))
+        positions = np.r_[positions, len(own) - len(waiting) + np.arange(len(waiting))]
+        rows = np.concatenate([own.handles, due])
+        owners, keys = np.r_[owners, states.items[waiting]], np.r_[keys, states.keys[waiting]]
+        bounds, nothing = np.r_[firsts, len(due)], np.zeros(len(waiting), np.int64)
+        starts, ends = np.r_[bounds[:-1], nothing], np.r_[bounds[1:], nothing]
 
-    def store(self, run: PageEvents, rows: Ints) -> EventStore:
+        def key_of(item: int) -> Any:
+            is_due = item < len(firsts)
+            at = due[starts[item]] if is_due else own.take(positions[[item]]).handles[0]
+            table = run.shared.table
+            return {name: table.column(name)[int(at)].as_py() for name in self.key} or None
+
+        items = Items(positions, starts, ends, key_of)
+        self.matcher.set_events(self._store(run, rows))
+        events = Events(run.shared.ms[due], None, len(own.handles), None)
+        written = self.matcher.run_page(events, items, PageStates.of(own), 0, run.watermark)
+        found = self.matcher.take()
+        found = attrs.evolve(found, handles=rows[found.handles])
+        found = having(self.returns, found, lambda rows: _events_of(run, rows))
+        codes = np.full(len(owners), self.code, np.int64)
+        return [*kept, kept_of(written, owners, codes, keys, rows)], found
+
+    def _store(self, run: PageEvents, rows: Ints) -> EventStore:
         """Return some events as the matcher sees them."""
         own = [name for name in self.columns.names if name != _TIME]
         shown = typed(run.shared.table.select(own).take(integers(rows)))
@@ -68,13 +123,7 @@ class RunningQuery(RunningKeys):
         store.add(shown.combine_chunks())
         return store
 
-    def run(self, run: PageEvents, number: int, states: RuleStates) -> tuple[list[Kept], Found]:
-        """Match the events that the rule wants; return what is kept, and matches."""
-        kept, found = super().run(run, number, states)
 
-        def events_of(rows: Ints) -> dict[int, Record]:
-            distinct = np.unique(rows)
-            shown = records(run.shared.table, distinct)
-            return dict(zip(distinct.tolist(), shown, strict=True))
-
-        return kept, having(self.returns, found, events_of)
+def _events_of(run: PageEvents, rows: Ints) -> dict[int, Record]:
+    distinct = np.unique(rows)
+    return dict(zip(distinct.tolist(), records(run.shared.table, distinct), strict=True))
