@@ -28,7 +28,7 @@ def _events(rng: random.Random) -> list[dict[str, Any]]:
             "n": rng.choice([None, 1, 2]),
             "l": rng.choice([None, [], [rng.choice(TEXTS), rng.choice(choices)]]),
         }
-        for _ in range(25)
+        for _ in range(40)
     ]
 
 
@@ -57,11 +57,17 @@ def _tree(rng: random.Random, depth: int = 3) -> Tree:
     if kind == "not":
         return Operation("not", (_tree(rng, depth - 1),))
     if kind == "any":
-        inner = Call("exists", (Column("`l`"), _test(rng, EACH)))
+        tests = tuple(_test(rng, EACH) for _ in range(rng.choice([1, 3])))
+        inner = Call(
+            "exists", (Column("`l`"), tests[0] if len(tests) == 1 else Operation("or", tests))
+        )
         return Operation("coalesce", (inner, Literal(False)))
     if kind == "other":
         tree: Tree = Operation("=", (Column("`n`"), Literal(1)))
-        return rng.choice([tree, Operation("coalesce", (tree, Literal(False)))])
+        fits = Call("rlike", (Column("`a`"), Literal("^[aA]")))
+        some = Call("exists", (Column("`l`"), Call("rlike", (EACH, Literal("^[aA]")))))
+        least = Operation("=", (Call("array_min", (Column("`l`"),)), Column("`a`")))
+        return rng.choice([tree, fits, some, least, Operation("coalesce", (tree, Literal(False)))])
     return _test(rng, Column(rng.choice(["`a`", "`b`"])))
 
 
