@@ -82,7 +82,7 @@ def _typed(value: Any) -> Any:
     return type(value), value
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Literal:
     """A literal and its text; in SQL, 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
 
@@ -91,7 +91,7 @@ class Literal:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Column:
     """A value of one event: a column, or what SQL computes from its columns."""
 
@@ -148,7 +148,7 @@ class Aggregate:
         return Column(self.argument, self.stage, self.index, span=self.span, computed=self.computed)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Operation:
     r"""An operator over parts."""
 
@@ -164,7 +164,7 @@ class Operation:
     detail: str = ""  # For ``timestampdiff`` the unit
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Call:
     """What programs lack: a function of one event by its name, or another form of SQL."""
 
