@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -98,8 +99,8 @@ class _Matches:
         # Stages of a match are in the order of their first events.
         codes = matches * max(len(stages), 1) + found.stage_of
         changes = np.flatnonzero(np.r_[len(codes) > 0, codes[1:] != codes[:-1]][: len(codes)])
-        distinct, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        if len(distinct) < len(changes):
+        if _come_back(found.stage_of[changes], matches[changes]):
+            _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
             order = np.argsort(firsts[inverse.reshape(-1)], kind="stable")
             handles, stage_of = found.handles[order], found.stage_of[order]
             found = attrs.evolve(found, handles=handles, stage_of=stage_of)
@@ -120,7 +121,7 @@ class _Matches:
                 "rule": names.take(integers(self.part_of)),
                 "version": versions.take(integers(self.part_of)),
                 "key": keys,
-                "matchId": pa.array(self._ids(key_texts), pa.string()),
+                "matchId": self._ids(key_texts),
                 MATCH_TIME: match_times(self.found, self.events.times),
                 "events": self._lists(),
             }
@@ -136,7 +137,7 @@ class _Matches:
         ends = np.searchsorted(self.match_of, np.arange(len(found) + 1)).astype(np.int32)
         return pa.MapArray.from_arrays(integers(ends), own, lists)
 
-    def _keys(self) -> tuple[pa.MapArray, list[str]]:
+    def _keys(self) -> tuple[pa.MapArray, _Texts]:
         """Return the key of each match, and its JSON."""
         found = self.found
         firsts = found.firsts
@@ -149,32 +150,29 @@ class _Matches:
         stages[found.ends == firsts] = 0
         kinds = np.asarray([numbers[own] for own in names])[stages]
         offsets = np.r_[0, np.cumsum(np.asarray([len(own) for own in names])[stages])]
-        texts = np.full(len(found), "{}", object)
-        fields, values = np.full(offsets[-1], "", object), np.full(offsets[-1], None, object)
+        texts, fields, values = _Texts(["{}"], len(found)), *(_Texts([], offsets[-1]) for _ in "ab")
         for own, number in numbers.items():
             chosen = np.flatnonzero(kinds == number)
             if not own or not len(chosen):
                 continue
-            rows, inverse = np.unique(found.handles[firsts[chosen]], return_inverse=True)
+            rows, inverse = _distinct(found.handles[firsts[chosen]], self.events.table.num_rows)
             shown, columns = _key_texts(self.events.table, own, rows)
-            texts[chosen] = np.asarray(shown, object)[inverse]
+            texts.put(chosen, shown, inverse)
             for place, (name, column) in enumerate(zip(own, columns, strict=True)):
-                fields[offsets[chosen] + place] = name
-                values[offsets[chosen] + place] = np.asarray(column, object)[inverse]
+                fields.put(offsets[chosen] + place, [name], 0)
+                values.put(offsets[chosen] + place, column, inverse)
         for number, part in enumerate(self.parts):
             places = () if part.keys is None else np.flatnonzero(self.part_of == number).tolist()
             for place, key in zip(places, part.keys or (), strict=True):
-                texts[place] = _json(key)
+                texts.put(place, [_json(key)], 0)
                 listed = [None if value is None else f"{value}" for value in key.values()]
-                values[offsets[place] : offsets[place + 1]] = listed
+                values.put(slice(*offsets[place : place + 2]), listed, np.arange(len(listed)))
         keys = pa.MapArray.from_arrays(
-            integers(offsets.astype(np.int32)),
-            pa.array(fields.tolist(), pa.string()),
-            pa.array(values.tolist(), pa.string()),
+            integers(offsets.astype(np.int32)), fields.array(), values.array()
         )
-        return keys, texts.tolist()
+        return keys, texts
 
-    def _ids(self, keys: Sequence[str]) -> list[str]:
+    def _ids(self, keys: _Texts) -> pa.Array:
         """Return the hash of each match, as `match_id` makes it."""
         found, begins = self.found, self.begins
         names = [_json(stage) for stage in found.stages]
@@ -188,14 +186,15 @@ class _Matches:
         firsts, ends = found.firsts, found.ends
         kinds[firsts[ends > firsts]] -= len(names)
         closing = pa.array([",{}]", "]}]"])
-        table, digests = self.events.table, []
+        table = self.events.table
+        digests: list[pa.Array] = []
         most = max(_MOST_BYTES // (3 * (table.nbytes // max(table.num_rows, 1)) + 64), 1)
         begin = first = 0
         while begin < len(found):
             end = max(int(np.searchsorted(ends, first + most, "right")), begin + 1)
             last = int(ends[end - 1])
-            rows, inverse = np.unique(found.handles[first:last], return_inverse=True)
-            shown, places = _row_texts(table.take(integers(rows))), inverse.reshape(-1)
+            rows, places = _distinct(found.handles[first:last], table.num_rows)
+            shown = _row_texts(table.take(integers(rows)))
             # Texts are put together some at a time, which the caches of a processor hold.
             step = max(_NEAR_BYTES * len(rows) // max(shown.nbytes, 1), 1)
             while begin < end:
@@ -209,14 +208,60 @@ class _Matches:
                 offsets = integers(np.r_[0, ends[begin:until] - first].astype(np.int32))
                 texts = _joined(
                     heads.take(integers(self.part_of[begin:until])),
-                    pa.array(keys[begin:until], pa.string()),
+                    keys.array(begin, until),
                     pc.binary_join(pa.ListArray.from_arrays(offsets, events), ""),
                     closing.take(integers((ends > firsts)[begin:until].astype(np.int8))),
                 )
-                digests += _digests(texts)
+                digests.append(_digests(texts))
                 places = places[until_event - first :]
                 begin, first = until, until_event
-        return digests
+        return pa.chunked_array(digests, pa.string()).combine_chunks()
+
+
+@attrs.frozen(eq=False, slots=False)
+class _Texts:
+    """A text for each of some places, most of which have one in common with others."""
+
+    known: list[str | None]  # All of them
+    size: int  # The number of places
+    codes: Ints = attrs.field(init=False)  # Those of places
+
+    @codes.default
+    def _first(self) -> Ints:
+        return np.zeros(self.size, np.int64)
+
+    def put(self, places: Any, texts: Sequence[str | None], numbers: Any) -> None:
+        """Let places have some of other texts, by the numbers of these."""
+        self.codes[places] = len(self.known) + numbers
+        self.known.extend(texts)
+
+    def array(self, begin: int = 0, end: int | None = None) -> pa.Array:
+        """Return the texts, or some of them."""
+        return self._known.take(integers(self.codes[begin:end]))
+
+    @cached_property
+    def _known(self) -> pa.Array:
+        return pa.array(self.known, pa.string())
+
+
+def _come_back(stages: Ints, matches: Ints) -> bool:
+    """Whether a stage of a match may come again after another one."""
+    # It cannot if the numbers of stages only rise, or only fall, within each match.
+    is_inside, rises = matches[1:] == matches[:-1], stages[1:] > stages[:-1]
+    return bool((is_inside[1:] & is_inside[:-1] & (rises[1:] != rises[:-1])).any())
+
+
+def _distinct(rows: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return distinct ones of the rows of a table, in order, and the place of each row in them."""
+    if len(rows) * 8 < size:
+        known, places = np.unique(rows, return_inverse=True)
+        return known, places.reshape(-1)
+    is_there = np.zeros(size, bool)
+    is_there[rows] = True
+    known = np.flatnonzero(is_there)
+    numbers = np.empty(size, np.int32)
+    numbers[known] = np.arange(len(known), dtype=np.int32)
+    return known, numbers[rows]
 
 
 _MOST_BYTES = 256 << 20
@@ -230,11 +275,15 @@ def _joined(*texts: Any) -> Any:
     return pc.binary_join_element_wise(*texts, "")
 
 
-def _digests(texts: pa.Array) -> list[str]:
+def _digests(texts: pa.Array) -> pa.Array:
     """Return the hash of each text."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1).tolist()
     data = memoryview(texts.buffers()[2] or b"")
-    return [hashlib.sha256(data[begin:end]).hexdigest() for begin, end in pairwise(offsets)]
+    sha256 = hashlib.sha256
+    found = b"".join([sha256(data[begin:end]).digest() for begin, end in pairwise(offsets)])
+    ends = np.arange(0, 2 * len(found) + 1, 64, dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(found.hex().encode())]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def _row_texts(table: pa.Table) -> pa.Array:
