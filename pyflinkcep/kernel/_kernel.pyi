@@ -101,6 +101,7 @@ class Kernel:
         stretch: int,
         row: int,
         most_events: int,
+        windows: Buffer | None = None,
     ) -> tuple[int, int, Key | None]:
         """
         Match stretches of events, each of a different key.
@@ -126,6 +127,8 @@ class Kernel:
             Where to begin.
         most_events : int
             Return once the results have this many events, or a few more.
+        windows : array, optional
+            The length of each stretch's window, in place of the pattern's if it has one.
 
         Returns
         -------

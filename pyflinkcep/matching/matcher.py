@@ -349,8 +349,9 @@ class KernelMatcher:
         while at < len(bounds) - 1:
             with naming_key(lambda: stretches.key_of(self._kernel.failed)):
                 at, row, self._key = self._kernel.run(
-                    self._key, *columns, bounds, stretches.needed, at, row, MOST_EVENTS
-                )
+                    self._key, *columns, bounds, stretches.needed, at, row, MOST_EVENTS,
+                    stretches.windows,
+                )  # fmt: skip
             yield self.take()
 
     def finish(self, key: Any) -> Found:

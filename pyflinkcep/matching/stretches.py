@@ -44,6 +44,8 @@ class Stretches:
     bounds: Ints  # Where each stretch begins, and where the last one ends
     needed: Flags  # Which stretches may begin a match, and if only matches are wanted, have one
     key_of: Callable[[int], Any]  # Returns the key of a stretch by its number, for errors
+    # The length of the window of each stretch; None if they have the pattern's. For kernels alone.
+    windows: Ints | None = None
 
     @classmethod
     def of(

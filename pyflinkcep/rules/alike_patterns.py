@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns that differ in names and conditions alone: one automaton, and one call, for all."""
+"""Patterns that differ in names, windows and conditions alone: one automaton for all."""
 
 from __future__ import annotations
 
@@ -140,7 +140,9 @@ class AlikePatterns:
                 needed[:-1] = needed_stretches(
                     CepOperator(nfa), work.events.bits, work.bounds[:-2], first.needs
                 )
-            stretches = Stretches(work.events, work.bounds, needed, _no_key)
+            # A last stretch without events ends the others.
+            windows = np.append(self._windows[work.owners], 0)
+            stretches = Stretches(work.events, work.bounds, needed, _no_key, windows)
             for found in matcher.run(stretches, True, None):
                 if len(found):
                     own = np.searchsorted(work.bounds, found.handles[found.firsts], "right") - 1
@@ -165,6 +167,12 @@ class AlikePatterns:
             named = attrs.evolve(own, stages=rule.pattern.stages)
             matches.append((self.numbers[place], FoundByRule(rule.rule, named, rule.rule.select)))
         return matches
+
+    @cached_property
+    def _windows(self) -> Ints:
+        """The lengths of windows of rules."""
+        patterns = [rule.pattern for rule in self.rules]
+        return np.asarray([0 if own is None else own.window for own in patterns], np.int64)
 
     @cached_property
     def _asked(self) -> _Asked:
@@ -230,6 +238,5 @@ class _Work:
         kinds = (np.int32, np.int64, np.int64, np.int32)
         places, bits, begins, owners = map(np.frombuffer, found, kinds)
         events = Events(route.times[some].take(places), None, 0, bits)
-        # A last stretch without events ends the others.
         bounds = np.r_[begins, len(places), len(places)]
         return cls(events, bounds, owners + np.int64(first), rows.take(places).astype(np.int64))

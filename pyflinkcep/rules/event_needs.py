@@ -25,7 +25,7 @@ Shape = tuple[Any, ...]
 """An automaton without names, lengths of windows and what conditions say."""
 
 Form = tuple[Any, ...]
-"""An automaton without names and what conditions say."""
+"""An automaton without names, the length of its window and what conditions say."""
 
 
 @attrs.frozen
@@ -89,7 +89,7 @@ def form_of(shape: Shape, nfa: NFA) -> Form | None:
         return None
     throws = isinstance(skip, SkipToElementStrategy) and skip.shouldThrowException
     gaps = tuple(table.gap_ms for table in nfa.tables.values())
-    return shape, nfa.window_time, gaps, throws
+    return shape, gaps, throws
 
 
 def _form(condition: IterativeCondition | None, table: StateTable, nfa: NFA) -> Any:

@@ -259,8 +259,8 @@ def _distinct(rows: Ints, size: int) -> tuple[Ints, Ints]:
     is_there = np.zeros(size, bool)
     is_there[rows] = True
     known = np.flatnonzero(is_there)
-    numbers = np.empty(size, np.int32)
-    numbers[known] = np.arange(len(known), dtype=np.int32)
+    numbers = np.empty(size, np.int64)
+    numbers[known] = np.arange(len(known))
     return known, numbers[rows]
 
 

@@ -55,6 +55,7 @@ class WantingPattern:
     wants: Wants
     needs: KeyNeeds | None = None  # What a key needs to have a match
     stages: tuple[str, ...] = ()  # Their names, by number
+    window: int = 0  # Its length in milliseconds; 0 for none
     # What it has in common with patterns that its automaton serves, too; None if it is for itself.
     form: Form | None = None
 
@@ -97,7 +98,7 @@ class WantingPattern:
         wants = Wants(tuple(asked.values()), tuple(asked), needs.droppable)
         is_known = len(asked) == len(list(nfa.atoms))
         form = events.form_of(shape, nfa) if is_known and wants.are_any else None
-        found = cls(made.pattern, wants, needs.of_key, tuple(nfa.stages), form)
+        found = cls(made.pattern, wants, needs.of_key, nfa.stages, nfa.window_time, form)
         found.__dict__["nfa"] = nfa
         return found
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +33,7 @@ SCHEMA = pa.schema(
 
 
 def _alike(spec: PatternSpec, seed: int) -> Pattern:
-    """Return a pattern whose stages have some conditions, of which its seed tells which."""
+    """Return a pattern with conditions and a window, of which its seed tells which."""
     rng = random.Random(seed)
 
     def other(condition: IterativeCondition) -> IterativeCondition:
@@ -40,7 +41,11 @@ def _alike(spec: PatternSpec, seed: int) -> Pattern:
             return type(condition)(*map(other, condition.nestedConditions))
         return sql_condition(rng.choice(TEXTS))
 
-    return spec.build().with_conditions(other)
+    pattern = spec.build().with_conditions(other)
+    if spec.window is not None and spec.window[1] != "FIRST_AND_LAST":
+        return pattern
+    windows = [None, *(timedelta(milliseconds=length) for length in (2, 5, 9))]
+    return pattern.within(window) if (window := rng.choice(windows)) else pattern
 
 
 def _sent(rules: list[Rule], table: pa.Table) -> list[dict[str, Any]]:
@@ -90,7 +95,7 @@ def test_rules_of_all_kinds(drawn: list[Any], rows: list[Any], at_once: int) -> 
 def test_patterns_of_one_form(
     spec: PatternSpec, drawn: list[Any], rows: list[Any], at_once: int, is_plain: bool
 ) -> None:
-    """Patterns that differ in conditions alone find together what each finds, also in Python."""
+    """Patterns that differ in conditions and windows alone find together what each finds, also in Python."""
     rules = named([(_alike(spec, seed), key) for seed, key in drawn])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(alike_patterns, "_AT_ONCE", at_once)

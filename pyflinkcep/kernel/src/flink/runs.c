@@ -56,7 +56,7 @@ enum { MOST_AT_ONCE = 1 << 18 };
 /* Stretches of events, each of a different key, and where a run is in them. */
 typedef struct {
     Events events;
-    Array bounds, needed;
+    Array bounds, needed, windows; /* the lengths of windows, if not all are that of the pattern */
     Py_ssize_t stretch, row, most;
     Key *open, own; /* `own` once the key that was open before has ended */
 } Run;
@@ -83,9 +83,11 @@ static int match_at_once(Kernel *kernel, Run *run, int64_t end) {
 static int run_stretches(Kernel *kernel, Run *run) {
     const int64_t *bound = run->bounds.items;
     const bool *wanted = run->needed.items;
+    const int64_t *window = run->windows.items;
     Py_ssize_t stretches = run->bounds.size - 1;
     while (run->stretch < stretches) {
         kernel->failed = run->stretch;
+        if (window != NULL) kernel->pattern.window_time = window[run->stretch];
         int64_t end = bound[run->stretch + 1];
         if (is_done_at_once(kernel, run, end)) {
             if (match_at_once(kernel, run, end) < 0) return -1;
@@ -127,11 +129,13 @@ static PyObject *open_key(Kernel *kernel, Run *run, KeyObject *before) {
 
 PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     PyObject *key_or_none, *times, *handles, *bits, *bounds, *needed, *result = NULL;
+    PyObject *windows = Py_None;
     Run run = {0};
     long long base;
+    int64_t window = kernel->pattern.window_time;
     if (!PyArg_ParseTuple(
-            args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits, &bounds, &needed,
-            &run.stretch, &run.row, &run.most))
+            args, "OOOLOOOnnn|O", &key_or_none, &times, &handles, &base, &bits, &bounds, &needed,
+            &run.stretch, &run.row, &run.most, &windows))
         return NULL;
     if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, kernel->key_type)) {
         PyErr_SetString(PyExc_TypeError, "expected a Key or None");
@@ -142,9 +146,11 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     run.open = before == NULL ? NULL : &before->key;
     run.events.base = base;
     if (events_open(&run.events, times, handles, bits, kernel->asked.words) < 0 ||
-        array_of(bounds, 8, &run.bounds) < 0 || array_of(needed, 1, &run.needed) < 0)
+        array_of(bounds, 8, &run.bounds) < 0 || array_of(needed, 1, &run.needed) < 0 ||
+        array_of(windows, 8, &run.windows) < 0)
         goto end;
-    if (run.stretch < 0 || run.bounds.size < 1 || run.needed.size != run.bounds.size - 1) {
+    if (run.stretch < 0 || run.bounds.size < 1 || run.needed.size != run.bounds.size - 1 ||
+        (run.windows.items != NULL && run.windows.size != run.needed.size)) {
         PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not fit together");
         goto end;
     }
@@ -154,12 +160,14 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     PyObject *open = status < 0 ? NULL : open_key(kernel, &run, before);
     if (open != NULL) result = Py_BuildValue("nnN", run.stretch, run.row, open);
 end:
+    kernel->pattern.window_time = window;
     if (result == NULL) name_memory_error(kernel, 0);
     key_clear(&run.own);
     forget_small();
     events_close(&run.events);
     array_close(&run.bounds);
     array_close(&run.needed);
+    array_close(&run.windows);
     return result;
 }
 

@@ -28,7 +28,8 @@ static bool fits(const Given *given) {
     Py_ssize_t asked = given->rules.size;
     if (given->rows.size != given->groups.size || given->rows.size > INT32_MAX ||
         given->asked_ends.size < 1 || given->ends.size < 1 || given->bits.size != asked ||
-        ends[0] != 0 || ends[given->asked_ends.size - 1] != asked)
+        given->asked_ends.size > INT32_MAX || ends[0] != 0 ||
+        ends[given->asked_ends.size - 1] != asked)
         return false;
     for (Py_ssize_t i = 1; i < given->asked_ends.size; i++)
         if (ends[i] < ends[i - 1]) return false;
@@ -37,22 +38,10 @@ static bool fits(const Given *given) {
     return true;
 }
 
-/* Whether the events of places are there, and what is known of them. */
-static bool are_known(const Given *given) {
-    const int32_t *ends = given->ends.items, *rows = given->rows.items;
-    Py_ssize_t conditions = given->asked_ends.size - 1;
-    for (Py_ssize_t place = 0; place < given->rows.size; place++) {
-        int32_t row = rows[place];
-        if (row < 0 || row >= given->ends.size - 1) return false;
-        if (ends[row] < 0 || ends[row + 1] < ends[row] || ends[row + 1] > given->numbers.size)
-            return false;
-        for (int32_t i = ends[row]; i < ends[row + 1]; i++) {
-            int32_t number = given->are_short ? ((const uint16_t *)given->numbers.items)[i]
-                                              : ((const int32_t *)given->numbers.items)[i];
-            if (number < 0 || number >= conditions) return false;
-        }
-    }
-    return true;
+static int do_not_fit(void) {
+    lock_take();
+    PyErr_SetString(PyExc_ValueError, "events, conditions and rules do not fit together");
+    return -1;
 }
 
 /* Let rules have the event of a place for which a condition holds; only count it without bits. */
@@ -75,18 +64,20 @@ static inline void offer(const Given *given, Wanted *wanted, int32_t place, int3
 
 static int offer_all(const Given *given, Wanted *wanted) {
     const int32_t *ends = given->ends.items, *rows = given->rows.items;
+    const uint16_t *shorts = given->numbers.items;
+    const int32_t *numbers = given->numbers.items;
+    uint32_t conditions = (uint32_t)given->asked_ends.size - 1;
     for (Py_ssize_t rule = 0; rule < given->rule_count; rule++) wanted->lasts[rule] = -1;
     for (int32_t place = 0; place < given->rows.size; place++) {
         if ((place & 4095) == 0 && lock_signals() < 0) return -1;
         int32_t row = rows[place];
-        if (given->are_short) {
-            const uint16_t *numbers = given->numbers.items;
-            for (int32_t i = ends[row]; i < ends[row + 1]; i++)
-                offer(given, wanted, place, numbers[i]);
-        } else {
-            const int32_t *numbers = given->numbers.items;
-            for (int32_t i = ends[row]; i < ends[row + 1]; i++)
-                offer(given, wanted, place, numbers[i]);
+        if (row < 0 || row >= given->ends.size - 1) return do_not_fit();
+        int32_t begin = ends[row], end = ends[row + 1];
+        if (begin < 0 || end < begin || end > given->numbers.size) return do_not_fit();
+        for (int32_t i = begin; i < end; i++) {
+            uint32_t number = given->are_short ? shorts[i] : (uint32_t)numbers[i];
+            if (number >= conditions) return do_not_fit();
+            offer(given, wanted, place, (int32_t)number);
         }
     }
     return 0;
@@ -156,8 +147,8 @@ static PyObject *wanted_result(const Wanted *wanted) {
 static PyObject *wanted_events(const Given *given) {
     Wanted wanted = {0};
     PyObject *result = NULL;
-    if (given->rule_count < 0 || !fits(given) || !are_known(given))
-        PyErr_SetString(PyExc_ValueError, "events, conditions and rules do not fit together");
+    if (given->rule_count < 0 || !fits(given))
+        do_not_fit();
     else if (find(given, &wanted) == 0)
         result = wanted_result(&wanted);
     release_memory(wanted.lasts);
