@@ -241,8 +241,8 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 
 def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """Return an array as one of another type."""
-    # Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one
-    # is then null too.
+    # Arrow's own cast refuses a null struct that contains a NOT NULL field, because that is then
+    # null too, and does not slice columns without values in structs.
     if array.type == type_:
         return array
     if isinstance(array, pa.ChunkedArray):
@@ -255,4 +255,19 @@ def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
         ends = np.cumsum(array.value_lengths().fill_null(0).to_numpy())
         offsets = pa.array(np.r_[0, ends], pa.int32())
         return pa.ListArray.from_arrays(offsets, values, type=type_, mask=array.is_null())
+    if pa.types.is_map(type_):
+        places = plain_numbers(array.offsets)
+        first, size = int(places[0]), int(places[-1] - places[0])
+        keys = retyped(array.keys.slice(first, size), type_.key_type)
+        items = retyped(array.items.slice(first, size), type_.item_type)
+        offsets = pa.array(
+            places - first, pa.int32(), mask=np.append(np.asarray(array.is_null()), False)
+        )
+        return pa.MapArray.from_arrays(offsets, keys, items, type=type_)
     return array.cast(type_)
+
+
+def table_of(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
+    """Return columns as those of a schema; see :func:`retyped`."""
+    made = [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(made, schema=schema)

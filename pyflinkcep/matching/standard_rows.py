@@ -14,7 +14,14 @@ from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
-from pyflinkcep.matching.columns import MATCHED, FieldArray, Ints, field_array, field_columns
+from pyflinkcep.matching.columns import (
+    MATCHED,
+    FieldArray,
+    Ints,
+    field_array,
+    field_columns,
+    table_of,
+)
 from pyflinkcep.matching.layout import naming_key
 from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns, Seen
 
@@ -97,8 +104,7 @@ class StandardRows:
             return rows.select(names).take(pa.array(numbers))
 
         columns += LeafColumns(leaves, self.plan.ansi).of(matches, take)
-        cast = [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)]
-        return pa.table(cast, schema=self.schema)
+        return table_of(columns, self.schema)
 
 
 def leaf_column(

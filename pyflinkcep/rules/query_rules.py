@@ -14,7 +14,7 @@ from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import InputError, NotSupportedError
-from pyflinkcep.matching.columns import Ints, integers
+from pyflinkcep.matching.columns import Ints, integers, table_of
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
@@ -115,7 +115,7 @@ def having(
 def typed(table: pa.Table) -> pa.Table:
     """Return events in which columns that are always null have a type."""
     fields = [f.with_type(pa.int64()) if pa.types.is_null(f.type) else f for f in table.schema]
-    return table.cast(pa.schema(fields))
+    return table_of(table.columns, pa.schema(fields))
 
 
 def eql_wants(query: Eql, events: SharedEvents) -> Wants:

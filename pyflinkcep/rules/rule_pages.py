@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import StateCounts
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import Items, States, Written
 from pyflinkcep.matching.results import Found
@@ -112,7 +113,7 @@ class RulePages:
     def _add(self, events: SharedEvents, found: Iterable[FoundByRule]) -> None:
         own = [one for one in found if len(one.found)]
         if own:
-            self._made.append(RuleMatches(events, own).toArrow().cast(self._schema))
+            self._made.append(table_of(RuleMatches(events, own).toArrow().columns, self._schema))
 
     def take(self) -> Found:
         """Return the rows of matches so far, and clear them."""

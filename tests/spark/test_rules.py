@@ -149,6 +149,35 @@ def test_random_rules_of_all_kinds(spark: SparkSession, data: st.DataObject) -> 
     assert len({*ids}) == len({one for one, _ in ids}) == len({one for _, one in ids})
 
 
+def test_columns_that_are_nested_or_always_null(spark: SparkSession) -> None:
+    """Null structs of what is NOT NULL, structs in lists and maps, and void columns are carried."""
+    strict = F.struct(F.struct(F.lit(1).alias("y")).alias("x"), F.lit(None).alias("nothing"))
+    some = F.when(F.col("n") > 4, strict)
+    frame = _frame(spark, 6, 60).withColumns(
+        {
+            "void": F.lit(None),
+            "some": some,
+            "list": F.array(some),
+            "map": F.create_map("type", some),
+        }
+    )
+    rules = {name: RULES[name] for name in ("user", "sequence", "query", "counted")}
+    rows = CEP.patterns(frame, rules, timestamp="at").toDF().collect()
+    plain = frame.drop("void", "some", "list", "map")
+    alone = CEP.patterns(plain, rules, timestamp="at").toDF().collect()
+
+    found = [row.asDict(recursive=True) for row in rows]
+    for event in (event for row in found for events in row["events"].values() for event in events):
+        own = None if event["n"] <= 4 else {"x": {"y": 1}, "nothing": None}
+        shown = [event.pop(name) for name in ("void", "some", "list", "map")]
+        assert shown == [None, own, [own], {event["type"]: own}]
+    known = [row.asDict(recursive=True) for row in alone]
+    for row in (*found, *known):
+        row.pop("matchId")
+    assert {row["rule"] for row in found} == {*rules}
+    assert sorted(found, key=str) == sorted(known, key=str)
+
+
 def test_ids_in_another_time_zone(spark: SparkSession) -> None:
     """Ids of matches are those of memory, whatever the session's time zone."""
     frame = _frame(spark, 4, 50).withColumn("at", F.timestamp_millis("at"))

@@ -23,7 +23,7 @@ from pyflinkcep.functions import (
     TimedOutPartialMatchHandler,
     collect_returned,
 )
-from pyflinkcep.matching.columns import Flags, Ints, retyped
+from pyflinkcep.matching.columns import Flags, Ints, retyped, table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.keys import codes, paired
 from pyflinkcep.matching.layout import key_values
@@ -239,10 +239,7 @@ class ColumnConsumer(Consumer):
             stage_column(found, stage, lambda handles: events.take(handles, self.event_columns))
             for stage in self.stages
         ]
-        return pa.table(
-            [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)],
-            schema=schema,
-        )
+        return table_of(columns, schema)
 
 
 def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[pa.Array]:
@@ -327,8 +324,7 @@ class ValueConsumer(Consumer):
             found, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
         )
         columns += LeafColumns(self.leaves, self.ansi).of(matches, events.take)
-        cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
-        return {MAIN: pa.table(cast, schema=schema)}
+        return {MAIN: table_of(columns, schema)}
 
 
 @attrs.define(eq=False)
@@ -378,8 +374,7 @@ class ReachedConsumer(Consumer):
         ]
         if self._firsts is not None:
             columns += map(pa.array, self._firsts.of(own, numbers))
-        made = [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)]
-        return {MAIN: pa.table(made, schema=schema)}
+        return {MAIN: table_of(columns, schema)}
 
 
 @attrs.define(eq=False)

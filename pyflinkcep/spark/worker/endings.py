@@ -29,7 +29,7 @@ from pyflinkcep.engines.compressed.patterns import (
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, fitted
 from pyflinkcep.functions import opened
-from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
+from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, structs, table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout, as_integers, naming_key
 from pyflinkcep.matching.matcher import MOST_EVENTS, NO_DEADLINE, EventPages, KeptEvents, KeyEvents
@@ -90,9 +90,7 @@ class EndingRows(ABC):
             *self.times(events, listed),
             *self.columns(events, [found for _, _, found in listed]),
         ]
-        wanted = arrow_schema(self.schema)
-        shown = [retyped(c, field.type) for c, field in zip(columns, wanted, strict=True)]
-        return pa.table(shown, schema=wanted)
+        return table_of(columns, arrow_schema(self.schema))
 
 
 @attrs.frozen(eq=False)

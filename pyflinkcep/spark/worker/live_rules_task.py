@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import table_of
 from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, checked, live_rules
 from pyflinkcep.rules.rule_lives import RuleLives, lives_of
 from pyflinkcep.rules.rule_pages import RulePages
@@ -85,7 +86,7 @@ class _Changing:
         if not tables:
             return tables, told
         arrived = pa.concat_tables(tables)
-        return [rules.arrived(arrived).cast(self.plan.schema)], told
+        return [table_of(rules.arrived(arrived).columns, self.plan.schema)], told
 
     def _latest(self, state: BucketState, reached: int, delay: int | None) -> int:
         """Return a time that no event in the queue is after: the same for buckets, if possible."""

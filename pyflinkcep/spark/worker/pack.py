@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import opened
-from pyflinkcep.matching.columns import HASH, Flags, Ints
+from pyflinkcep.matching.columns import HASH, Flags, Ints, table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout, is_among
 from pyflinkcep.matching.order import order_by
@@ -239,7 +239,8 @@ class PackTask:
         for_all: bool = False,
     ) -> pa.RecordBatch:
         """Return a row for each bucket with events, or for all."""
-        table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
+        table = table_of(pa.concat_tables(kept).columns, self.schema)
+        times = np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
         order = order_by([buckets])
@@ -259,7 +260,7 @@ class PackTask:
         if null_count:  # with the user's columns
             whole = pa.concat_tables([part.select(self.schema.names) for part in nulls])
             own = self.layout.schema.fieldNames()
-            without = write_table(whole.cast(self.schema).select(own))
+            without = write_table(table_of(whole.columns, self.schema).select(own))
         told = None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
         columns = [
             pa.array(ids[chosen]),
@@ -343,7 +344,8 @@ class UnpackTask:
         """Make the output of events that were left out."""
         schema = arrow_schema(self.consumer.schemas[output])
         for data in tables:
-            yield from to_batches(self.consumer, {output: read_table(data).cast(schema)})
+            rows = table_of(read_table(data).columns, schema)
+            yield from to_batches(self.consumer, {output: rows})
 
 
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:

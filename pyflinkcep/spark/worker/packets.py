@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import Ints, table_of
 from pyflinkcep.matching.hashing import mixed
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
@@ -46,7 +46,7 @@ class Packets:
 
     def written(self, events: pa.Table, buckets: Ints) -> pa.RecordBatch:
         """Return events, given in the order of their buckets, as rows."""
-        (whole,) = events.cast(self.schema).combine_chunks().to_batches()
+        (whole,) = table_of(events.columns, self.schema).combine_chunks().to_batches()
         most = max(_PACKET_BYTES * whole.num_rows // max(whole.nbytes, 1), 1)
         ends = np.cumsum(np.bincount(buckets, minlength=self.buckets.bucket_count))
         ids = self.buckets.bucket_ids()

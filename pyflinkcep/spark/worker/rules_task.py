@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.matching.columns import HASH, Ints, in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.columns import HASH, Ints, in_one_piece, integers, plain_numbers, table_of
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.sorting import whole_keys
@@ -135,7 +135,7 @@ class RulesTask:
                         in_one_piece(own.column(HOLDING)),
                     )
                     if len(found):
-                        yield from found.toArrow().cast(schema).to_batches()
+                        yield from table_of(found.toArrow().columns, schema).to_batches()
 
 
 @attrs.frozen(eq=False, kw_only=True)

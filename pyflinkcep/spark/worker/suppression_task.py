@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import table_of
 from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.matching.suppression import SuppressedAlerts, SuppressionPages
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -29,7 +30,8 @@ class SuppressionTask:
         layout, schema = self.alerts.layout, arrow_schema(self.schema)
         with running(layout.pattern):
             for alerts, ends in whole_keys(batches, layout):
-                yield from self.alerts.shown(alerts, ends).cast(schema).to_batches()
+                shown = self.alerts.shown(alerts, ends)
+                yield from table_of(shown.columns, schema).to_batches()
 
 
 @attrs.frozen(eq=False, kw_only=True)

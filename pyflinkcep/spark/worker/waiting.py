@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
+from pyflinkcep.matching.columns import retyped
 from pyflinkcep.matching.matcher import StoredStates
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import Page
@@ -69,7 +70,9 @@ class WaitingTask:
             *(pa.array(column) for column in zip(*facts, strict=True)),
             pa.array([watermark] * len(facts)),
         ]
-        cast = [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)]
+        cast = [
+            retyped(column, field.type) for column, field in zip(columns, self.schema, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(cast, schema=self.schema)
 
 

@@ -66,6 +66,9 @@ _INNER = [pa.field("y", pa.int32(), nullable=False)]
 _STRICT = pa.struct([pa.field("x", pa.struct(_INNER), nullable=False)])
 _PLAIN = pa.struct([pa.field("x", pa.struct([pa.field("y", pa.int32())]))])
 _STRUCTS = [{"x": {"y": 1}}, None, {"x": {"y": 2}}, None]
+_MAPS = [[("a", {"x": {"y": 1}}), ("b", None)], None, [], [("c", {"x": {"y": 2}})]]
+_VOID = pa.struct([("x", pa.int32()), ("nothing", pa.null())])
+_VOIDS = [{"x": 1, "nothing": None}, None, {"x": 2, "nothing": None}]
 
 
 @pytest.mark.parametrize(
@@ -73,11 +76,27 @@ _STRUCTS = [{"x": {"y": 1}}, None, {"x": {"y": 2}}, None]
     [
         (_STRUCTS, _PLAIN, _STRICT),
         ([_STRUCTS, None, [], [None]], pa.list_(_PLAIN), pa.list_(pa.field("element", _STRICT))),
+        (_STRUCTS, _STRICT, _STRICT),
+        ([_STRUCTS, None, [], [None]], pa.list_(_STRICT), pa.list_(pa.field("element", _STRICT))),
+        (_MAPS, pa.map_(pa.string(), _PLAIN), pa.map_(pa.string(), _STRICT)),
+        (_MAPS, pa.map_(pa.string(), _STRICT), pa.map_(pa.string(), _PLAIN)),
+        ([[_VOIDS[0]], None, []], pa.list_(_VOID), pa.list_(pa.field("e", _VOID, False))),
         ([["a"], None, []], pa.large_list(pa.large_string()), pa.list_(pa.string())),
         ([1, None], pa.int32(), pa.int64()),
         ([], _PLAIN, _STRICT),
     ],
-    ids=["structs", "lists of structs", "large lists", "numbers", "nothing"],
+    ids=[
+        "structs",
+        "lists of structs",
+        "strict structs",
+        "lists of strict structs",
+        "maps of strict structs",
+        "maps",
+        "structs with nothing",
+        "large lists",
+        "numbers",
+        "nothing",
+    ],
 )
 def test_values_stay(values: Any, given: pa.DataType, wanted: pa.DataType) -> None:
     """The array has the wanted type and the same values, whole, cut, and in pieces."""

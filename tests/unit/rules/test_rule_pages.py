@@ -85,6 +85,22 @@ def test_rules_that_come_and_go() -> None:
     assert found == ["far", "far", "new", "stays", "stays"]
 
 
+def test_columns_that_are_nested_or_always_null() -> None:
+    """Null structs of what is NOT NULL, and columns that are always null, are kept and shown."""
+    inner = pa.struct([pa.field("y", pa.int32(), nullable=False), ("nothing", pa.null())])
+    own = {"void": None, "s": None, "l": [None, {"y": 1, "nothing": None}], "m": [("p", None)]}
+    schema = pa.schema(
+        [*SCHEMA, ("void", pa.null()), ("s", inner), ("l", pa.list_(inner)),
+         ("m", pa.map_(pa.string(), inner))]
+    )  # fmt: skip
+    bucket = RuleBucket([Rule("r", PAIR), Rule("far", FAR, ("k",))], schema)
+    for event in (_event(1, "a"), _event(2, "b")):
+        bucket.batch([{**event, **own}])
+    bucket.close()
+    shown = [event for row in bucket.found for _, events in row["events"] for event in events]
+    assert shown == [{**event, **own} for event in (_event(1, "a"), _event(2, "b"))] * 2
+
+
 def test_events_that_nobody_wants_and_late_ones() -> None:
     """Events that no rule wants are not sent, but move the watermark, and count if they are late."""
     bucket = RuleBucket([Rule("r", PAIR), Rule("far", FAR, ("k",))], SCHEMA, delay_ms=5)
