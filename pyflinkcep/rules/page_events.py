@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import attrs
 import numpy as np
@@ -176,8 +177,13 @@ class PageEvents:
         return {}
 
     @cached_property
-    def key_numbers(self) -> dict[tuple[EqlField, ...], tuple[Ints, Ints]]:
-        """The events with keys of queries, and the numbers of these, as far as they are known."""
+    def key_numbers(self) -> dict[tuple[tuple[EqlField, ...], ...], dict[Any, tuple[Ints, Ints]]]:
+        """
+        The events with keys of steps, and the numbers of these, as far as they are known.
+
+        They are by the keys of all steps of a query, which say whether numbers are compared as
+        doubles, and then by those of the step.
+        """
         return {}
 
     @cached_property

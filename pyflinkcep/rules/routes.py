@@ -6,6 +6,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import FoundByRule, WantingRule
 from pyflinkcep.rules.wants import Wants
-from pyflinkcep.tables.eql_match import Narrowed
+from pyflinkcep.tables.eql_match import Narrowed, key_time
 from pyflinkcep.tables.field_values import FieldValues
 from pyflinkcep.tables.order import Rows
 
@@ -39,6 +40,8 @@ def number_of(value: Any) -> int:
     """Return a number by which events are sent, the same for values that are equal in any type."""
     if value is None:
         return 0
+    if isinstance(value, datetime):
+        value = key_time(value)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         try:
             value = float(value) + 0.0  # of -0.0, too

@@ -150,12 +150,13 @@ class RunningSequences:
             hashes = KeyHashes(run.shared.fields, query, narrowed, run.field_hashes)
             return [hashes.of(step.keys, rows) for step, rows in known]
         found: list[tuple[Ints, Ints]] = []
+        numbered = run.key_numbers.setdefault(tuple(tuple(step.keys) for step in steps), {})
         for step, rows in known:
             keys = tuple(step.keys)
-            if keys not in run.key_numbers:
+            if keys not in numbered:
                 hashes = KeyHashes(run.shared.fields, query, None, run.field_hashes)
-                run.key_numbers[keys] = hashes.of(keys, np.arange(run.size))
-            with_keys, numbers = run.key_numbers[keys]
+                numbered[keys] = hashes.of(keys, np.arange(run.size))
+            with_keys, numbers = numbered[keys]
             if len(with_keys) == run.size:  # each has one: none has several, or lacks a part
                 found.append((rows, numbers[rows]))
                 continue

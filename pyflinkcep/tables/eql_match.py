@@ -274,11 +274,11 @@ class KeyNumbers:
         return np.asarray(own, np.int64)[inverse.reshape(-1)]
 
     def _compared(self, position: int, values: Iterable[Any]) -> Iterator[Any]:
-        """Yield values of fields as they are compared as keys: times by the millisecond."""
+        """Yield values of fields as they are compared as keys."""
         is_double = self._are_doubles[position]
         for value in values:
             if isinstance(value, datetime):
-                yield value.replace(microsecond=value.microsecond // 1000 * 1000)
+                yield key_time(value)
             else:
                 yield grouping_key(fraction(value) if is_double and type(value) is int else value)
 
@@ -287,3 +287,8 @@ class KeyNumbers:
         nothing = int((codes < 0).sum())
         known = self._of(key.path).take(codes[nothing:]) if nothing < len(codes) else []
         return [None] * nothing + known
+
+
+def key_time(time: datetime) -> datetime:
+    """Return a time as it is compared as a key: by the millisecond."""
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)

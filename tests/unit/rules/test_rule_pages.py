@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyflinkcep import Eql, Pattern, Time, parse
+from pyflinkcep import Eql, Pattern, Time, matchEql, parse
 from pyflinkcep.errors import ConditionError, PatternChangedError, StateFormatError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.matcher import Items
@@ -99,6 +100,40 @@ def test_columns_that_are_nested_or_always_null() -> None:
     bucket.close()
     shown = [event for row in bucket.found for _, events in row["events"] for event in events]
     assert shown == [{**event, **own} for event in (_event(1, "a"), _event(2, "b"))] * 2
+
+
+def test_keys_are_compared_as_each_rule_does() -> None:
+    """Numbers that one rule compares with fractions, and another not; times by the millisecond."""
+    at = datetime(2020, 1, 1, tzinfo=UTC)
+    times = [at + timedelta(microseconds=micros) for micros in (7, 8, 1008)]
+    schema = pa.schema(
+        [*SCHEMA, ("n", pa.int64()), ("x", pa.float64()), ("at", pa.timestamp("us", "UTC"))]
+    )
+    whole = [
+        {**_event(1, "a"), "n": 2**53 + 1, "x": 0.0, "at": times[0]},
+        {**_event(2, "b"), "n": 2**53, "x": float(2**53), "at": times[1]},
+        {**_event(3, "b"), "n": 2**53 + 1, "x": 0.5, "at": times[2]},
+    ]
+    queries = {
+        "whole": Eql("sequence by n, k [a where true] [b where true]"),
+        "fractions": Eql("sequence [a where true] by n, k [b where true] by x, k"),
+        "times": Eql("sequence by at [a where true] [b where true]"),
+        "two times": Eql("sequence [a where true] by at, n [any where true] by at, n"),
+        "times of k": Eql("sequence by at, k [a where true] [b where true]"),
+    }
+    every = [Rule(name, query) for name, query in queries.items()]
+    alone = Counter(
+        (rule.name, str(match[-1]["t"]))
+        for rule in every
+        for match in matchEql(rule.definition, whole, timestamp="t", category="name")
+    )
+    assert alone == {("whole", "3"): 1, ("fractions", "2"): 1, ("times", "2"): 1,
+                     ("times of k", "2"): 1}  # fmt: skip
+    for rules in (every, every[::-1]):
+        bucket = RuleBucket(rules, schema)
+        bucket.batch(whole)
+        bucket.close()
+        assert alone == Counter((row["rule"], str(row["matchTimestamp"])) for row in bucket.found)
 
 
 def test_events_that_nobody_wants_and_late_ones() -> None:
