@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyflinkcep import Eql, SaseQuery, matchMany
@@ -91,7 +91,6 @@ def correlations(draw: st.DrawFn) -> SigmaCorrelation:
 
 
 @given(RULES, ROWS, st.data())
-@settings(max_examples=60)
 def test_a_stream_finds_what_all_events_have(
     rules: list[tuple[Any, tuple[str, ...]]], rows: list[Any], data: st.DataObject
 ) -> None:
@@ -100,7 +99,6 @@ def test_a_stream_finds_what_all_events_have(
 
 
 @given(st.lists(correlations(), min_size=1, max_size=4), ROWS, st.data())
-@settings(max_examples=60)
 def test_correlations_find_what_all_events_have(
     rules: list[SigmaCorrelation], rows: list[Any], data: st.DataObject
 ) -> None:
@@ -127,7 +125,6 @@ OF_QUERIES = pa.schema(
     st.integers(0, 10**6),
     st.data(),
 )
-@settings(max_examples=60)
 def test_queries_find_what_all_events_have(
     drawn: list[tuple[SaseQuery, tuple[str, ...]]], seed: int, data: st.DataObject
 ) -> None:
