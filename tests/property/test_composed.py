@@ -33,7 +33,7 @@ def test_the_order_of_matches_tells_not_where_they_were_found(
     monkeypatch.setattr(threads, "LEAST_SHARE", 1)
     chance = random.Random(33)
     writers = [queries(chance), queries(chance, ManyNegations)]
-    for number in range(60):
+    for number in range(30):
         rows = events(chance, chance.randrange(4, 16))
         chance.shuffle(rows)
         query, found = next(writers[number % 2]), []

@@ -115,7 +115,7 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=settings.default.max_examples * 5)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(random_expressions(), st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5), ROWS)
 def test_random_programs(expressions: CompiledExpressions, drawn: Any, last: list[Any]) -> None:
     """Every instruction and slot, with texts too, does what it does in plain Python."""

@@ -170,12 +170,12 @@ def test_counters_of_the_past_are_cleared() -> None:
 
 @pytest.mark.slow
 def test_a_long_chain_is_released_without_recursion() -> None:
-    """A path of 100,000 nodes is freed by releasing its end."""
+    """A path of 30,000 nodes is freed by releasing its end."""
     buffer = SharedBuffer()
     accessor = buffer.get_accessor()
     version = DeweyNumber.of([1])
     node = None
-    for timestamp in range(100_000):
+    for timestamp in range(30_000):
         entry = accessor.register_event(timestamp, timestamp)
         node = accessor.put("a", entry, node, version)
         accessor.release_event(entry)
