@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import attrs
 import numpy as np
@@ -16,7 +17,7 @@ from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepError
 from pyflinkcep.kernel.module import CompiledModule, compiled_module
-from pyflinkcep.matching.columns import Ints, plain_numbers
+from pyflinkcep.matching.columns import Ints, integers, plain_numbers
 from pyflinkcep.matching.matcher import Wanted, make_matcher
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
@@ -27,6 +28,11 @@ from pyflinkcep.tables.order import Rows
 _AT_ONCE = 1 << 20
 """About how many events of rules are looked at in one call."""
 
+_MOST_TOLD = 1 << 28
+"""How often conditions may hold for events of which lists are made."""
+
+_NOTHING: Rows = np.zeros(0, np.int32)
+
 
 class ToldConditions(Mapping[int, Rows]):
     """The events for which conditions hold, of which each event has a list."""
@@ -35,6 +41,18 @@ class ToldConditions(Mapping[int, Rows]):
         offsets = plain_numbers(lists.offsets)
         self.offsets = offsets - offsets[0] if len(offsets) else np.zeros(1, np.int32)
         self.numbers = plain_numbers(lists.flatten())
+
+    @classmethod
+    def of(cls, events: SharedEvents, conditions: Iterable[int]) -> ToldConditions | None:
+        """Return those of some conditions, by their numbers; None if they hold too often."""
+        known = set(conditions)
+        held = [
+            events.holding(number) if number in known else _NOTHING
+            for number in range(max(known, default=-1) + 1)
+        ]
+        if sum(map(len, held)) > _MOST_TOLD:
+            return None
+        return cls(listed(held, events.table.num_rows, None))
 
     @cached_property
     def counts(self) -> Ints:
@@ -108,20 +126,36 @@ class AlikePatterns:
     numbers: Sequence[int]  # Those of the rules
     rules: Sequence[WantingRule]
 
+    @classmethod
+    def among(cls, rules: Iterable[tuple[int, WantingRule, int]]) -> list[AlikePatterns]:
+        """Return such patterns among rules, given with numbers and routes."""
+        alike: dict[Any, list[tuple[int, WantingRule]]] = {}
+        for number, rule, route in rules:
+            form = None if rule.pattern is None else rule.pattern.form
+            if form is not None:
+                alike.setdefault((route, rule.rule.key, form), []).append((number, rule))
+        return [cls(*zip(*own, strict=True)) for own in alike.values()]
+
     def found(
-        self, events: SharedEvents, told: ToldConditions
-    ) -> Iterator[tuple[int, FoundByRule]]:
-        """Yield the matches of each rule that may have some, with its number."""
+        self, events: SharedEvents, told: ToldConditions | None = None
+    ) -> Iterable[tuple[int, FoundByRule]]:
+        """Return the matches of each rule that may have some, with its number."""
         module = compiled_module()
         if module is not None:
             try:
-                yield from self._together(module, events, told)
-                return
+                known = told
+                if known is None:
+                    asked = (n for rule in self.rules for n in rule.wants.conditions)
+                    known = ToldConditions.of(events, asked)
+                if known is not None:
+                    return self._together(module, events, known)
             except CepError:
                 pass  # the rule that it comes from is known when it is alone
-        for number, rule in zip(self.numbers, self.rules, strict=True):
-            if any(condition in told for condition in rule.wants.conditions):
-                yield number, rule.found(events)
+        return [
+            (number, rule.found(events))
+            for number, rule in zip(self.numbers, self.rules, strict=True)
+            if told is None or any(condition in told for condition in rule.wants.conditions)
+        ]
 
     def _together(
         self, module: CompiledModule, events: SharedEvents, told: ToldConditions
@@ -240,3 +274,24 @@ class _Work:
         events = Events(route.times[some].take(places), None, 0, bits)
         bounds = np.r_[begins, len(places), len(places)]
         return cls(events, bounds, owners + np.int64(first), rows.take(places).astype(np.int64))
+
+
+def number_type(count: int) -> type[np.uint16 | np.int32]:
+    """Return the type of the numbers of some conditions."""
+    return np.uint16 if count <= 1 << 16 else np.int32
+
+
+def listed(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
+    """Return for each event the conditions that hold for it: their codes, or else their numbers."""
+    known = np.arange(len(held), dtype=number_type(len(held))) if codes is None else codes
+    counts = np.zeros(size + 1, np.int32)
+    for rows in held:
+        counts[rows + 1] += 1
+    offsets = np.cumsum(counts, dtype=np.int32)
+    numbers = np.empty(offsets[-1], known.dtype)
+    ends = offsets[:-1].copy()  # of what each has so far
+    for own, rows in zip(known, held, strict=True):
+        at = ends[rows]
+        numbers[at] = own
+        ends[rows] = at + 1
+    return pa.ListArray.from_arrays(integers(offsets), integers(numbers))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyflinkcep.eql import Eql
 from pyflinkcep.matching.columns import Ints, integers, values_of
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions
+from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions, listed
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_keys import condition_code
 from pyflinkcep.rules.rule_matches import RuleMatches
@@ -194,7 +194,7 @@ class RoutedRules:
         if len(sent) > 1:  # in the order of events
             order = np.argsort(rows, kind="stable")
             rows, targets = rows[order], targets[order]
-        held = _lists([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
+        held = listed([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
         return Sent(rows, targets, held)
 
     def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:
@@ -233,9 +233,9 @@ class RoutedRules:
             if self.route_numbers[self.rules[alike.numbers[0]].route] == route:
                 found.update(alike.found(events, told))
         for number in self.wanting(route, told):
-            routed = self.rules[number]
-            if _form(routed) is not None:
+            if number not in self._alone:
                 continue
+            routed = self.rules[number]
             narrowed = None
             if routed.position is not None:
                 narrowed = Narrowed(routed.position, number_of, targets & 0xFFFFFFFF)
@@ -245,15 +245,17 @@ class RoutedRules:
     @cached_property
     def _alike(self) -> Sequence[AlikePatterns]:
         """The patterns that are matched together."""
-        found: dict[Any, list[int]] = {}
-        for number, routed in enumerate(self.rules):
-            form = _form(routed)
-            if form is not None:
-                found.setdefault(form, []).append(number)
-        return [
-            AlikePatterns(numbers, [self.rules[number].rule for number in numbers])
-            for numbers in found.values()
-        ]
+        return AlikePatterns.among(
+            (number, own.rule, own.route)
+            for number, own in enumerate(self.rules)
+            if own.seen is None
+        )
+
+    @cached_property
+    def _alone(self) -> Set[int]:
+        """The rules that are matched by themselves."""
+        together = {number for own in self._alike for number in own.numbers}
+        return {number for number in range(len(self.rules)) if number not in together}
 
     def wanting(self, route: int, conditions: Iterable[int]) -> list[int]:
         """Return the rules of a route that want events for which some conditions hold."""
@@ -296,14 +298,6 @@ class Asking:
                 )
         conditions, own, bits, routes = np.asarray(sorted(rows), np.int64).reshape(-1, 4).T
         return cls(conditions, own, bits, routes, frozenset(own.tolist()))
-
-
-def _form(routed: RoutedRule) -> Any:
-    """Return what a pattern has in common with those that it is matched with; None if nothing."""
-    pattern = routed.rule.pattern
-    if pattern is None or pattern.form is None or routed.seen is not None:
-        return None
-    return routed.route, routed.rule.rule.key, pattern.form
 
 
 def ways_of(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:
@@ -420,24 +414,3 @@ def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> t
     known = np.zeros(used[-1] + 1 if used else 0, np.int64)
     known[used] = [number_of(values.distinct[n - 1] if n else None) for n in used]
     return rows, known[places]
-
-
-def number_type(count: int) -> type[np.uint16 | np.int32]:
-    """Return the type of the numbers of some conditions."""
-    return np.uint16 if count <= 1 << 16 else np.int32
-
-
-def _lists(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
-    """Return for each event the conditions that hold for it: their codes, or else their numbers."""
-    known = np.arange(len(held), dtype=number_type(len(held))) if codes is None else codes
-    counts = np.zeros(size + 1, np.int32)
-    for rows in held:
-        counts[rows + 1] += 1
-    offsets = np.cumsum(counts, dtype=np.int32)
-    numbers = np.empty(offsets[-1], known.dtype)
-    ends = offsets[:-1].copy()  # of what each has so far
-    for own, rows in zip(known, held, strict=True):
-        at = ends[rows]
-        numbers[at] = own
-        ends[rows] = at + 1
-    return pa.ListArray.from_arrays(integers(offsets), integers(numbers))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepError, FunctionError, InvalidArgumentError
 from pyflinkcep.matching.results import MATCH_TIME
+from pyflinkcep.rules.alike_patterns import AlikePatterns
 from pyflinkcep.rules.match_columns import columns_of_matches, key_names, match_id, value_at
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
@@ -170,7 +171,17 @@ def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: s
         return RuleMatches(None, ())
     shared = shared_events(rules, table, timestamp, type_)
     wanting = [WantingRule.of(rule, shared) for rule in rules]
-    return RuleMatches(shared, [rule.found(shared) for rule in wanting])
+    alike = AlikePatterns.among((number, rule, 0) for number, rule in enumerate(wanting))
+    found: dict[int, FoundByRule] = {}
+    for own in alike:
+        found.update(own.found(shared))
+    together = {number for own in alike for number in own.numbers}
+    for number, rule in enumerate(wanting):
+        if number not in together:
+            found[number] = rule.found(shared)
+        elif number not in found:
+            found[number] = rule.nothing()
+    return RuleMatches(shared, [found[number] for number in range(len(wanting))])
 
 
 def _table(events: Any) -> pa.Table | None:

@@ -84,6 +84,11 @@ class WantingRule:
             found, returned = query_found(definition, rule.key, events, self.wants)
             return FoundByRule(rule, found, row or returned)
 
+    def nothing(self) -> FoundByRule:
+        """Return no matches of a pattern."""
+        stages = () if self.pattern is None else self.pattern.stages
+        return FoundByRule(self.rule, Found.of(stages, [b""] * 5), self.rule.select)
+
 
 @contextmanager
 def naming(rule: Rule) -> Iterator[None]:

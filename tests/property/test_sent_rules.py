@@ -65,14 +65,22 @@ def _sent(rules: list[Rule], table: pa.Table) -> list[dict[str, Any]]:
     return found
 
 
-def _check(rules: list[Rule], rows: list[Any]) -> None:
+def _check(rules: list[Rule], rows: list[Any], at_once: int, is_plain: bool = False) -> None:
     table = pa.Table.from_pylist(events_of(rows), SCHEMA)
-    expected = matchMany(rules, table, timestamp="t", type="name").toArrow().to_pylist()
+
+    def on_table() -> list[dict[str, Any]]:
+        return matchMany(rules, table, timestamp="t", type="name").toArrow().to_pylist()
 
     def shown(matches: list[dict[str, Any]]) -> list[str]:
         return sorted(f"{one}" for one in matches)
 
-    assert shown(_sent(rules, table)) == shown(expected)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(alike_patterns, "_AT_ONCE", at_once)
+        patched.setenv("PYFLINKCEP_KERNEL", "0")
+        expected = on_table()  # one by one
+        patched.setenv("PYFLINKCEP_KERNEL", "0" if is_plain else "1")
+        assert on_table() == expected
+        assert shown(_sent(rules, table)) == shown(expected)
 
 
 AT_ONCE = st.sampled_from([1, 5, 1 << 20])
@@ -82,9 +90,7 @@ AT_ONCE = st.sampled_from([1, 5, 1 << 20])
 @settings(max_examples=60)
 def test_rules_of_all_kinds(drawn: list[Any], rows: list[Any], at_once: int) -> None:
     """Rules find the same where their events are sent, whatever is looked at in one call."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(alike_patterns, "_AT_ONCE", at_once)
-        _check(named(drawn), rows)
+    _check(named(drawn), rows, at_once)
 
 
 @given(
@@ -97,10 +103,7 @@ def test_patterns_of_one_form(
 ) -> None:
     """Patterns that differ in conditions and windows alone find together what each finds, also in Python."""
     rules = named([(_alike(spec, seed), key) for seed, key in drawn])
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(alike_patterns, "_AT_ONCE", at_once)
-        patched.setenv("PYFLINKCEP_KERNEL", "0" if is_plain else "1")
-        _check(rules, rows)
+    _check(rules, rows, at_once, is_plain)
 
 
 def test_an_error_names_the_rule_that_it_comes_from() -> None:

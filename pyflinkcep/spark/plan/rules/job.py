@@ -19,8 +19,9 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.alike_patterns import number_type
 from pyflinkcep.rules.page_events import HOLDING
-from pyflinkcep.rules.routes import RoutedRules, number_type
+from pyflinkcep.rules.routes import RoutedRules
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_keys import number_of_text
 from pyflinkcep.rules.shared_events import SharedEvents
