@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tests.benchmark.measurement import Measurement
 from tests.benchmark.memory import PeakMemory, cpu_seconds
 from tests.benchmark.stream import trigger_seconds
 
-_WARM, _ROUNDS = 4, 3
+_WARM, _ROUNDS = 3, 2
 _MATCHES = "answer"
 
 
@@ -106,10 +106,10 @@ def live_stream(spark: SparkSession, settings: LiveSettings) -> Iterator[LiveStr
 
 
 def measure_live(spark: SparkSession, settings: LiveSettings) -> Measurement:
-    """Run some micro-batches, and if rules may change, a few with a change each in between."""
+    """Run some micro-batches, and if rules may change, one with a change between each two."""
     begun: list[dict[str, Any]] = []
     quiet: list[dict[str, Any]] = []
-    changed: dict[str, list[dict[str, Any]]] = {}
+    changed: list[tuple[str, dict[str, Any]]] = []
     with PeakMemory() as memory, live_stream(spark, settings) as stream:
         begun += (stream.batch() for _ in range(_WARM))
         for turn in range(_ROUNDS):
@@ -117,10 +117,9 @@ def measure_live(spark: SparkSession, settings: LiveSettings) -> Measurement:
                 quiet.append(stream.batch())
                 if settings.is_dynamic:
                     change()
-                    changed.setdefault(kind, []).append(stream.batch())
+                    changed.append((kind, stream.batch()))
+        quiet.append(stream.batch())
         every = list(map(dict, stream.query.recentProgress))
-    seconds = _median(quiet)
-    own = {kind: _median([p for p in done if _rows(p, 1)]) for kind, done in changed.items()}
     states = [m for p in quiet for n, m in p["observedMetrics"].items() if n != _MATCHES]
     return Measurement(
         "live" if settings.is_dynamic else "fixed",
@@ -129,35 +128,71 @@ def measure_live(spark: SparkSession, settings: LiveSettings) -> Measurement:
         settings.source.name,
         settings.micro_batch,
         settings.source.keys,
-        seconds,
+        _median(map(trigger_seconds, quiet)),
         details={
             "rules": len(settings.rules),
+            "partitions": settings.partitions,
             "first_s": trigger_seconds(begun[0]),
-            "cpu_s": statistics.median(p["cpu_s"] for p in quiet),
-            "change_s": {kind: taken - seconds for kind, taken in own.items() if taken},
-            "change_cpu_s": {
-                kind: statistics.median(p["cpu_s"] for p in done)
-                - statistics.median(p["cpu_s"] for p in quiet)
-                for kind, done in changed.items()
-            },
+            "cpu_s": _median(map(_cpu, quiet)),
+            **_of_changes(quiet, changed),
             "matches": sum(
                 p["observedMetrics"].get(_MATCHES, {"matches": 0})["matches"] for p in every
             ),
-            "state_bytes_read": statistics.median(m["stateBytesRead"] for m in states),
-            "state_bytes_written": statistics.median(m["stateBytesWritten"] for m in states),
+            "state_bytes_read": _median(m["stateBytesRead"] for m in states),
+            "state_bytes_written": _median(m["stateBytesWritten"] for m in states),
             "store_bytes": every[-1]["stateOperators"][0]["memoryUsedBytes"],
             "store_rows": every[-1]["stateOperators"][0]["numRowsTotal"],
-            "parts_s": {
-                name: statistics.median(p["durationMs"].get(name, 0) / 1000 for p in quiet)
-                for name in quiet[-1]["durationMs"]
-            },
+            "parts_s": _parts(quiet),
             "peak_mib": memory.peaks,
         },
     )
 
 
-def _median(done: Sequence[dict[str, Any]]) -> float:
-    return statistics.median(map(trigger_seconds, done)) if done else 0.0
+def _of_changes(
+    quiet: Sequence[dict[str, Any]], changed: Sequence[tuple[str, dict[str, Any]]]
+) -> dict[str, Any]:
+    """Return what micro-batches with a change take, and how much more than those beside them."""
+    # A publication may be seen before the events beside it, and is a micro-batch of its own then.
+    own = [
+        (kind, one, quiet[at : at + 2]) for at, (kind, one) in enumerate(changed) if _rows(one, 1)
+    ]
+    if not own:
+        return {}
+    more = [(kind, _beyond(trigger_seconds, one, beside)) for kind, one, beside in own]
+    return {
+        "changed_s": _median(trigger_seconds(one) for _, one, _ in own),
+        "changed_cpu_s": _median(_cpu(one) for _, one, _ in own),
+        "change_s": _median(taken for _, taken in more),
+        "change_cpu_s": _median(_beyond(_cpu, one, beside) for _, one, beside in own),
+        "change_by_kind_s": {
+            kind: _median(taken for name, taken in more if name == kind) for kind, _ in more
+        },
+        "changed_parts_s": _parts([one for _, one, _ in own]),
+    }
+
+
+def _beyond(
+    measure: Callable[[dict[str, Any]], float],
+    one: dict[str, Any],
+    beside: Sequence[dict[str, Any]],
+) -> float:
+    return measure(one) - statistics.mean(map(measure, beside))
+
+
+def _cpu(progress: Mapping[str, Any]) -> float:
+    return float(progress["cpu_s"])
+
+
+def _parts(done: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the parts of micro-batches, as Spark reports them."""
+    return {
+        name: _median(p["durationMs"].get(name, 0) / 1000 for p in done)
+        for name in done[-1]["durationMs"]
+    }
+
+
+def _median(numbers: Iterable[float]) -> float:
+    return statistics.median(numbers)
 
 
 def _changes(log: RuleLog, rules: Sequence[Rule], turn: int) -> Iterator[tuple[str, Any]]:

@@ -18,6 +18,7 @@ _SPEED = (
     ("stream", "columns"),
     ("stream", "python"),
 )
+_OF_CHANGES = ("changed_s", "changed_cpu_s", "change_s", "change_cpu_s")
 _PARTS = ("addBatch", "queryPlanning", "latestOffset", "walCommit", "commitOffsets")
 
 
@@ -34,6 +35,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
         ("Growth", _growth(best)),
         ("Partial matches on one key", _pending(best)),
         ("Many rules", _rules(best)),
+        ("Rules on a stream", _live(best)),
     ]
     parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join(parts)
@@ -225,6 +227,41 @@ def _rules(best: Sequence[Measurement]) -> str:
     head = ["rules", "events", "matches", "seconds", "CPU, s", "of these planning, s", "peak MiB"]
     head += ["of the dearest alone", "jobs for each take", "Flink takes", "ns a rule and event"]
     return _table(*_without_empty_columns(head, rows))
+
+
+def _live(best: Sequence[Measurement]) -> str:
+    rows = []
+    for m in (m for m in best if m.engine in ("live", "fixed")):
+        d = m.details
+        more = [f"{d[name]:.2f}" if name in d else "" for name in _OF_CHANGES]
+        by_kind = d.get("change_by_kind_s", {})
+        rows.append(
+            [
+                "may change" if m.engine == "live" else "fixed",
+                f"{d['rules']:,}",
+                d["partitions"],
+                f"{m.events:,}",
+                f"{m.rate:,.0f}",
+                f"{d['first_s']:.1f}",
+                f"{m.seconds:.2f}",
+                f"{d['cpu_s']:.2f}",
+                *more,
+                _seconds_by(by_kind, list(by_kind)),
+                _kib(d["state_bytes_read"]),
+                _kib(d["state_bytes_written"]),
+                _kib(d["store_bytes"]),
+            ]
+        )
+    head = ["rules", "how many", "partitions", "events a batch", "events/s", "first batch, s"]
+    head += [
+        "a batch, s",
+        "its CPU, s",
+        "one with a change, s",
+        "its CPU, s",
+        "more than beside, s",
+    ]
+    head += ["more CPU, s", "by kind, s", "state read KiB", "state written KiB", "store KiB"]
+    return _table(head, rows)
 
 
 # --- helpers

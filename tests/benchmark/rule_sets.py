@@ -40,7 +40,9 @@ TYPES = 100
 WINDOW_S = 1
 _COUNTS = (1, 10, 100, 1_000)
 _MANY = 10_000
-_PARTITIONS = (2, 8)
+_LIVE = ((1, 2, True), (1_000, 2, True), (1_000, 2, False), (1_000, 8, True))
+"""How many rules run on a stream with how many partitions, and whether they may change."""
+
 _KEYS_OF_THEIR_OWN = 20
 _ASKED_ALONE = 8
 """How many rules of a set are run by themselves, spread over it."""
@@ -147,16 +149,12 @@ class RuleSets:
     def live(self) -> Iterator[Measurement]:
         """Run selective rules on a stream, fixed ones beside those that may change."""
         source = RandomEvents(self.events, self.keys, TYPES, self.seed)
-        for partitions in _PARTITIONS:
-            for count in _COUNTS if partitions == _PARTITIONS[0] else _COUNTS[-1:]:
-                rules = [selective_rule(number) for number in range(count)]
-                for is_dynamic in (False, True):
-                    yield measure_live(
-                        self.spark,
-                        LiveSettings(
-                            source, rules, ["key"], self.micro_batch, partitions, is_dynamic
-                        ),
-                    )
+        for count, partitions, is_dynamic in _LIVE:
+            rules = [selective_rule(number) for number in range(count)]
+            settings = LiveSettings(
+                source, rules, ["key"], self.micro_batch, partitions, is_dynamic
+            )
+            yield measure_live(self.spark, settings)
 
     def dense(self) -> Iterator[Measurement]:
         """Run rules that want all events."""
