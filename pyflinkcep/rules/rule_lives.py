@@ -7,7 +7,6 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -190,6 +189,15 @@ class RuleLives:
         }
         return zlib.compress(json.dumps(facts, ensure_ascii=False).encode(), 1)
 
+    def copy(self) -> RuleLives:
+        """Return a copy that changes by itself."""
+        found = RuleLives()
+        found._in_force.number = self._in_force.number
+        found._in_force.known = dict(self._in_force.known)
+        found.lives, found._waiting = dict(self.lives), dict(self._waiting)
+        found.delay_ms = self.delay_ms
+        return found
+
     @classmethod
     def of(cls, data: bytes | None) -> RuleLives:
         """Read what :meth:`to_bytes` wrote; None is nothing."""
@@ -217,11 +225,40 @@ def document_of(change: RuleChange) -> str:
     return json.dumps(change.document, sort_keys=True, ensure_ascii=False)
 
 
-@lru_cache(maxsize=64)
-def lives_of(data: bytes | None) -> tuple[tuple[RuleLife, ...], int | None]:
-    """Return the lives in what :meth:`RuleLives.to_bytes` wrote, and the longest delay."""
-    found = RuleLives.of(data)
-    return tuple(found.lives.values()), found.delay_ms
+@attrs.frozen(eq=False)
+class StoredLives:
+    """Lives as they are stored, which other buckets and the next micro-batch read again."""
+
+    data: bytes | None
+    _read: RuleLives  # Nobody changes it
+    lives: tuple[RuleLife, ...]
+
+    @classmethod
+    def of(cls, data: bytes | None) -> StoredLives:
+        """Read what is stored, unless a process knows it."""
+        return _stored.get(data) or cls._known(data, RuleLives.of(data))
+
+    @classmethod
+    def _known(cls, data: bytes | None, read: RuleLives) -> StoredLives:
+        while len(_stored) >= _MOST_STORED:
+            _stored.pop(next(iter(_stored)), None)  # the oldest
+        found = _stored[data] = cls(data, read, tuple(read.lives.values()))
+        return found
+
+    @property
+    def delay_ms(self) -> int | None:
+        """The longest delay; see :class:`RuleLives`."""
+        return self._read.delay_ms
+
+    def changed(self, change: Callable[[RuleLives], None]) -> StoredLives:
+        """Return them after a change."""
+        own = self._read.copy()
+        change(own)
+        return self._known(own.to_bytes(), own)
+
+
+_MOST_STORED = 32
+_stored: dict[bytes | None, StoredLives] = {}
 
 
 def _written(known: RuleInForce) -> dict[str, Any]:

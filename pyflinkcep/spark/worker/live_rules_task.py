@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import table_of
 from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, checked, live_rules
-from pyflinkcep.rules.rule_lives import RuleLives, lives_of
+from pyflinkcep.rules.rule_lives import RuleLives, StoredLives
 from pyflinkcep.rules.rule_pages import RulePages
 from pyflinkcep.rules.rules_in_force import RuleChange, RuleProblem
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -70,18 +70,17 @@ class _Changing:
         publications: Mapping[int, str],
     ) -> tuple[Sequence[pa.Table], pa.Table | None]:
         """Return the events that rules want, and what became of publications."""
-        data, told = state.read_rules(), None
-        lives, known = lives_of(data)
-        delay = _longer(known, self.plan.delay_ms)
+        stored, told = StoredLives.of(state.read_rules()), None
+        delay = _longer(stored.delay_ms, self.plan.delay_ms)
         # Of a stream that starts again with a shorter delay, events of the longer one still wait.
-        is_longer = data is not None and delay != known
-        if publications or is_longer or any(life.is_over(reached) for life in lives):
+        is_longer = stored.data is not None and delay != stored.delay_ms
+        if publications or is_longer or any(life.is_over(reached) for life in stored.lives):
             latest = self._latest(state, reached, delay) if publications else reached
             given = tuple(sorted(publications.items()))
-            data, told = _changed(self.basis, data, given, reached, latest, delay)
-            state.write_rules(data)
-            lives, _ = lives_of(data)
-        rules: LiveRules = live_rules(self.basis, lives)
+            stored, told = _changed(self.basis, stored, given, reached, latest, delay)
+            assert stored.data is not None
+            state.write_rules(stored.data)
+        rules: LiveRules = live_rules(self.basis, stored.lives)
         self.pages.use(rules.stream)
         if not tables:
             return tables, told
@@ -106,18 +105,22 @@ def _longer(known: int | None, delay: int | None) -> int | None:
 @lru_cache(maxsize=16)
 def _changed(
     basis: RuleBasis,
-    data: bytes | None,
+    stored: StoredLives,
     publications: tuple[tuple[int, str], ...],
     reached: int,
     latest: int,
     delay: int | None,
-) -> tuple[bytes, pa.Table | None]:
+) -> tuple[StoredLives, pa.Table | None]:
     """Return the rules after publications, and what became of these: the same in most buckets."""
-    lives = RuleLives.of(data)
-    lives.retire(reached)
-    lives.delay_ms = delay
-    told = lives.apply(dict(publications), lambda change: checked(basis, change), lambda: latest)
-    return lives.to_bytes(), _table(*told)
+    told: list[pa.Table | None] = []
+
+    def change(lives: RuleLives) -> None:
+        lives.retire(reached)
+        lives.delay_ms = delay
+        given = dict(publications)
+        told.append(_table(*lives.apply(given, lambda one: checked(basis, one), lambda: latest)))
+
+    return stored.changed(change), told[0]
 
 
 def _table(applied: Sequence[RuleChange], problems: Sequence[RuleProblem]) -> pa.Table | None:

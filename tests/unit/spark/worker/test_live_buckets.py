@@ -30,7 +30,7 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.rules import Rule, RuleLog, SigmaCorrelation
 from pyflinkcep.rules.live_rules import RuleBasis, routes_of
 from pyflinkcep.rules.page_events import HOLDING
-from pyflinkcep.rules.rule_lives import lives_of
+from pyflinkcep.rules.rule_lives import RuleLives, StoredLives
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.rules.job import matches_of
 from pyflinkcep.spark.state.bucket_state import BucketState
@@ -217,6 +217,11 @@ def test_each_version_sees_the_events_of_its_micro_batches(tmp_path: Path, seed:
         wanted += expected(make, sees, begins)
     assert bucket.ids() == wanted
     assert not [one for one in bucket.told if one["problem"]]
+    stored = bucket.storage.read_rules()
+    assert stored is not None
+    data = unseal(stored)
+    read = RuleLives.of(data)  # which a process that has written it does not do
+    assert (tuple(read.lives.values()), read.to_bytes()) == (StoredLives.of(data).lives, data)
 
 
 def chain(most: int, version: int, when: Any = "drop", key: str = "k") -> Rule:
@@ -589,4 +594,4 @@ def test_ended_rules_leave_nothing(tmp_path: Path) -> None:
         bucket.batch(given[begin : begin + 30])
     data = bucket.storage.read_rules()
     assert data is not None
-    assert lives_of(unseal(data)) == ((), 10)
+    assert not StoredLives.of(unseal(data)).lives
