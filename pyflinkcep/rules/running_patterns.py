@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyflinkcep.conditions import Evaluated, ExpressionCondition
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.errors import ConditionError
+from pyflinkcep.errors import CepError, ConditionError
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import Flags, Ints, field_names, integers
 from pyflinkcep.matching.event_store import EventStore
@@ -28,7 +28,10 @@ from pyflinkcep.matching.matcher import (
     Written,
     make_matcher,
 )
+from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events
+from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
+from pyflinkcep.rules.event_needs import Form
 from pyflinkcep.rules.page_events import PageEvents, RuleEvents
 from pyflinkcep.rules.pattern_rules import WantingPattern
 from pyflinkcep.rules.rule_states import (
@@ -74,6 +77,22 @@ class StreamPattern:
         return all(isinstance(atom.condition, ExpressionCondition | Evaluated) for atom in atoms)
 
     @cached_property
+    def form(self) -> int | None:
+        """A number for patterns that its automaton serves, too; None if it is for itself."""
+        form = self.wanting.form
+        # One whose matches may be errors is alone, so that these are not of others.
+        skip = self.wanting.nfa.skip_strategy
+        throws = isinstance(skip, SkipToElementStrategy) and skip.shouldThrowException
+        if form is None or self.sql is not None or throws:
+            return None
+        return _FORMS.setdefault(form, len(_FORMS))
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of its stages, by number."""
+        return tuple(self.wanting.nfa.stages)
+
+    @cached_property
     def _operator(self) -> CepOperator:
         return CepOperator(self.wanting.nfa)
 
@@ -92,30 +111,35 @@ class StreamPattern:
         return {"wanting": self.wanting, "sql": self.sql}
 
 
+_FORMS: dict[Form, int] = {}
+
+
 @attrs.frozen(eq=False)
 class _Keys:
     """The due events that patterns want, rule by rule and key by key."""
 
     events: RuleEvents
+    leaders: Ints  # The leader of each event's rule, which are in order
     bounds: Ints  # Where those of each key begin, and where the last ones end
     rules: Ints  # The rule of each key
     owners: Ints  # Its item
     keys: Ints  # Its number
 
     @classmethod
-    def of(cls, run: PageEvents, events: RuleEvents) -> _Keys:
+    def of(cls, run: PageEvents, events: RuleEvents, leaders: Ints) -> _Keys:
         """Return those that some rules want."""
         owners = run.owner_of(events.rows)
         keys = np.zeros(len(events.rows), np.int64)
         for number, begin, end in _stretches(events.rules):
             names = run.rules.rules[number].rule.rule.key
             keys[begin:end] = run.keys(names)[events.rows[begin:end]]
-        order = np.lexsort([keys, owners, events.rules])
+        order = np.lexsort([keys, owners, events.rules, leaders[events.rules]])
         events, owners, keys = events.taken(order), owners[order], keys[order]
         is_first = changes(events.rules, owners, keys)
         firsts = np.flatnonzero(is_first)
         bounds = np.append(firsts, len(keys))
-        return cls(events, bounds, events.rules[firsts], owners[firsts], keys[firsts])
+        of_events = leaders[events.rules]
+        return cls(events, of_events, bounds, events.rules[firsts], owners[firsts], keys[firsts])
 
     def positions(self, rules: Ints, states: RuleStates) -> Ints:
         """Return the number of each key's state, given the rules of states; -1 for a new key."""
@@ -137,7 +161,7 @@ class _Keys:
         ]
         flags = np.asarray(begins, bool)[of_pair.reshape(-1)]
         for number in events.apart:
-            begin, end = np.searchsorted(events.rules, [number, number + 1]).tolist()
+            begin, end = np.searchsorted(self.leaders, [number, number + 1]).tolist()
             bits = events.bits_of(number, begin, end)
             flags[begin:end] = bits is None or [
                 patterns[number].may_begin(own) for own in as_integers(bits)
@@ -164,11 +188,21 @@ class RunningPatterns:
         self._stack = stack  # Ends the life of rich conditions
         self._opened: set[int] = set()
 
+    @cached_property
+    def _leaders(self) -> Ints:
+        """For each rule the first of those that run together, since one automaton serves all."""
+        found = np.arange(len(self._codes))
+        firsts: dict[int, int] = {}
+        for number, pattern in self._patterns.items():
+            if pattern.form is not None:
+                found[number] = firsts.setdefault(pattern.form, number)
+        return found
+
     def run(
         self, run: PageEvents, rules: Ints, states: RuleStates
     ) -> tuple[list[Kept], list[FoundByRule]]:
         """Match the events that patterns want, given the rules of states; return what is kept."""
-        due = _Keys.of(run, run.wanted_by(self._patterns))
+        due = _Keys.of(run, run.wanted_by(self._patterns), self._leaders)
         begins = np.cumsum(states.lengths) - states.lengths
         deadlines = states.numbers[begins]
         positions = due.positions(rules, states)
@@ -181,14 +215,13 @@ class RunningPatterns:
         waiting = np.flatnonzero(is_over)
         if not len(chosen) and not len(waiting):
             return kept, []
-        work = _Work.of(run, due, chosen, rules, states, positions, waiting)
+        work = _Work.of(run, due, chosen, rules, states, positions, waiting, self._leaders)
         parts: list[Written] = []
         found: list[FoundByRule] = []
-        for number, begin, end in _stretches(work.rules):
-            rule = run.rules.rules[number].rule.rule
-            with naming(rule), self._patterns[number].running() as matcher:
+        for number, begin, end in _stretches(work.leaders):
+            one = work.one(number, begin, end, is_apart=self._patterns[number].sql is not None)
+            with one.naming(run), self._patterns[number].running() as matcher:
                 self._open(number)
-                one = work.one(number, begin, end, is_apart=self._patterns[number].sql is not None)
                 matcher.set_events(self._store(run, work, one, number))
                 written = matcher.run_page(one.events, one.items, one.page, one.at, run.watermark)
                 own = matcher.take()
@@ -197,9 +230,20 @@ class RunningPatterns:
                 attrs.evolve(written, items=written.items + begin, handles=written.handles + moved)
             )
             if len(own):
-                handles = work.rows[own.handles + moved]
-                found.append(FoundByRule(rule, attrs.evolve(own, handles=handles)))
+                found += self._by_rule(run, work, attrs.evolve(own, handles=own.handles + moved))
         return [*kept, work.kept(parts, self._codes)], found
+
+    def _by_rule(self, run: PageEvents, work: _Work, found: Found) -> Iterator[FoundByRule]:
+        """Yield matches, whose handles are places of events, rule by rule."""
+        rules = work.of_rows[found.handles[found.firsts]]
+        if (rules[1:] < rules[:-1]).any():
+            order = np.argsort(rules, kind="stable")
+            found, rules = found.taken(order), rules[order]
+        found = attrs.evolve(found, handles=work.rows[found.handles])
+        for number, begin, end in _stretches(rules):
+            own = found if end - begin == len(found) else found.between(begin, end)
+            named = attrs.evolve(own, stages=self._patterns[number].stages)
+            yield FoundByRule(run.rules.rules[number].rule.rule, named)
 
     def _open(self, number: int) -> None:
         """Open the conditions of a pattern, once in a task."""
@@ -243,14 +287,26 @@ def _stretches(numbers: Ints) -> Iterator[tuple[int, int, int]]:
 
 @attrs.frozen(eq=False)
 class _One:
-    """What one pattern has to do."""
+    """What one pattern has to do, or several that run together."""
 
+    rules: Ints  # The rule of each item
+    failed: list[int]  # The item with an error
     events: Events  # The due ones
     items: Items
     page: PageStates
     at: int  # The handle of its first event
     first: int  # The place of that among the events of all patterns
     size: int  # How many events it has
+
+    @contextmanager
+    def naming(self, run: PageEvents) -> Iterator[None]:
+        """Name the rule in errors."""
+        try:
+            yield
+        except CepError:
+            number = self.rules[self.failed[-1] if self.failed else 0]
+            with naming(run.rules.rules[number].rule.rule):
+                raise
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -259,6 +315,7 @@ class _Work:
 
     run: PageEvents
     due: _Keys
+    leaders: Ints  # The leader of each item's rule
     rules: Ints  # The rule of each item
     owners: Ints
     keys: Ints
@@ -266,7 +323,9 @@ class _Work:
     has_state: Flags
     own: RuleStates  # The states of items that have some, in their order
     page: PageStates  # The same
-    rows: Ints  # The events of all patterns: of each those of its states, then the due ones
+    # The events of all patterns: of those that run together those of states, then the due ones.
+    rows: Ints
+    of_rows: Ints  # The rule of each
 
     @classmethod
     def of(
@@ -278,10 +337,11 @@ class _Work:
         states: RuleStates,
         positions: Ints,
         waiting: Ints,
+        leaders: Ints,
     ) -> _Work:
         """Return the work for some keys, given their states, and for some states that wait."""
         every = np.concatenate([due.rules[chosen], rules[waiting]])
-        order = np.argsort(every, kind="stable")
+        order = np.lexsort([every, leaders[every]])
         groups = np.concatenate([chosen, np.full(len(waiting), -1)])[order]
         of_states = np.concatenate([positions[chosen], waiting])[order]
         has_state = of_states >= 0
@@ -289,16 +349,18 @@ class _Work:
         owners = np.concatenate([due.owners[chosen], states.items[waiting]])[order]
         keys = np.concatenate([due.keys[chosen], states.keys[waiting]])[order]
         item_rules = every[order]
-        of_handles = np.repeat(item_rules[has_state], own.counts)
-        wanted = due.events
+        held_rules = np.repeat(item_rules[has_state], own.counts)
+        of_handles, wanted = leaders[held_rules], due.events
         rows = np.empty(len(of_handles) + len(wanted.rows), np.int64)
-        held = np.arange(len(of_handles)) + np.searchsorted(wanted.rules, of_handles)
-        rows[held] = own.handles
-        at = np.arange(len(wanted.rows)) + np.searchsorted(of_handles, wanted.rules, "right")
-        rows[at] = wanted.rows
+        of_rows = np.empty_like(rows)
+        held = np.arange(len(of_handles)) + np.searchsorted(due.leaders, of_handles)
+        rows[held], of_rows[held] = own.handles, held_rules
+        at = np.arange(len(wanted.rows)) + np.searchsorted(of_handles, due.leaders, "right")
+        rows[at], of_rows[at] = wanted.rows, wanted.rules
         return cls(
             run,
             due,
+            leaders[item_rules],
             item_rules,
             owners,
             keys,
@@ -307,6 +369,7 @@ class _Work:
             own,
             PageStates.of(own),
             rows,
+            of_rows,
         )
 
     @cached_property
@@ -329,23 +392,24 @@ class _Work:
 
     @cached_property
     def _items(self) -> tuple[Ints, Ints, Ints]:
-        """For each item where its state is among those of its rule, and where its events are."""
-        firsts = np.flatnonzero(changes(self.rules))
+        """For each item where its state is among those that run, and where its events are."""
+        firsts = np.flatnonzero(changes(self.leaders))
         sizes = np.diff(firsts, append=len(self.rules))
         before: Ints = np.cumsum(self.has_state) - self.has_state
         own: Ints = before - np.repeat(before[firsts], sizes)
-        at = np.repeat(np.searchsorted(self.due.events.rules, self.rules[firsts]), sizes)
+        at = np.repeat(np.searchsorted(self.due.leaders, self.leaders[firsts]), sizes)
         is_due, bounds = self.groups >= 0, self.due.bounds
         starts, ends = (np.where(is_due, bounds[self.groups + n] - at, 0) for n in (0, 1))
         return np.where(self.has_state, own, -1), starts, ends
 
     def one(self, number: int, begin: int, end: int, is_apart: bool) -> _One:
-        """Return the work of a rule: some items. Its events may be in a store of their own."""
+        """Return the work of a leader: some items. Its events may be in a store of their own."""
         states, numbers, handles = self._before
         first, last = states[begin], states[end]
         held = handles[last] - handles[first]
         events, groups, bounds = self.due.events, self.groups, self.due.bounds
-        at, at_end = events.rules.searchsorted([number, number + 1]).tolist()
+        at, at_end = self.due.leaders.searchsorted([number, number + 1]).tolist()
+        rules, failed = self.rules[begin:end], list[int]()
         place = handles[first] + at
         base = 0 if is_apart else place
         page = PageStates(
@@ -355,19 +419,20 @@ class _Work:
         )
 
         def key_of(item: int) -> Any:
+            failed.append(item)
             group = int(groups[begin + item])
             is_due = group >= 0
             row = events.rows[bounds[group]] if is_due else self.own.handles[
                 handles[states[begin + item]]
             ]  # fmt: skip
-            names = self.run.rules.rules[number].rule.rule.key
+            names = self.run.rules.rules[rules[item]].rule.rule.key
             table = self.run.shared.table
             return {name: table.column(name)[int(row)].as_py() for name in names} or None
 
         due = Events(self._times[at:at_end], None, base + held, events.bits_of(number, at, at_end))
         positions, starts, ends = (own[begin:end] for own in self._items)
         items = Items(positions, starts, ends, key_of)
-        return _One(due, items, page, base, place, held + at_end - at)
+        return _One(rules, failed, due, items, page, base, place, held + at_end - at)
 
     def kept(self, parts: list[Written], codes: Ints) -> Kept:
         """Return the states of items that go on."""
