@@ -103,6 +103,11 @@ def check_rules(rules: object) -> None:
         )
 
 
+def name_of(document: Mapping[str, Any], default: str) -> str:
+    """Return the name of a rule or correlation, or else its id, or its title."""
+    return str(document.get("name") or document.get("id") or document.get("title") or default)
+
+
 def read_correlation(document: Mapping[str, Any], name: str = "correlation") -> Correlation:
     """Return a correlation of its document, or of the section of that name."""
     if not isinstance(document, Mapping):
@@ -112,7 +117,7 @@ def read_correlation(document: Mapping[str, Any], name: str = "correlation") -> 
         )
     section = document.get("correlation", document)
     if section is not document:
-        name = str(document.get("name") or document.get("id") or document.get("title") or name)
+        name = name_of(document, name)
         if not isinstance(section, Mapping):
             raise InvalidArgumentError(
                 f"{name}: `correlation` is not a section, but {section!r:.80}",

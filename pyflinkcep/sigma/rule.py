@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +24,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.expressions.sql_types import cast_type
 from pyflinkcep.expressions.tree import Column, Operation, Tree, quoted_name, spark_sql
-from pyflinkcep.sigma.correlation import Correlation, read_correlation
+from pyflinkcep.sigma.correlation import Correlation, name_of, read_correlation
 from pyflinkcep.sigma.detection import Detection
 
 if TYPE_CHECKING:
@@ -75,24 +76,37 @@ class SigmaRules:
     rules: Mapping[str, SigmaRule]
     correlations: Mapping[str, Correlation]
     refused: Mapping[str, CepError]
-    _names: Mapping[str, str]  # By id, title or name the name
+    _names: Mapping[str, Sequence[str]]  # By id, title or name the names of what has it
 
     def find(self, reference: str, where: str) -> SigmaRule | Correlation:
         """Return what a correlation names; raise why it was refused."""
-        name = self._names.get(reference, reference)
+        name = self._name(reference)
         if name in self.refused:
             raise self.refused[name]
         found = self.rules.get(name) or self.correlations.get(name)
+        if found is None and len(several := self._names.get(reference, ())) > 1:
+            raise InvalidArgumentError(
+                f"{where}: {reference!r} is the title of several rules",
+                f"write the name or id of the one that is meant: {', '.join(several)}",
+            )
         if found is None:
             hint = did_you_mean(reference, self._names, "read its file with it")
             raise InvalidArgumentError(f"{where}: unknown rule {reference!r}", hint)
         return found
 
+    def _name(self, reference: str) -> str:
+        """Return the name of what a correlation names; a name goes before titles of others."""
+        known = self._names.get(reference, ())
+        return known[0] if len(known) == 1 and not self._has(reference) else reference
+
+    def _has(self, name: str) -> bool:
+        return any(name in own for own in (self.rules, self.correlations, self.refused))
+
     @property
     def alerting(self) -> Iterator[SigmaRule | Correlation]:
         """What alerts by itself: all but what a correlation without ``generate`` refers to."""
         silent = {
-            self._names.get(rule, rule)
+            self._name(rule)
             for one in self.correlations.values()
             if not one.generate
             for rule in one.rules
@@ -330,29 +344,31 @@ class _Reading:
         rules: dict[str, SigmaRule] = {}
         correlations: dict[str, Correlation] = {}
         refused: dict[str, CepError] = {}
-        names: dict[str, str] = {}
+        names: dict[str, list[str]] = {}
         every = list(documents)
         filters = list(self._filters(every, refused))
         for where, document in every:
             if not isinstance(document, Mapping):
-                refused[where] = InvalidArgumentError(
+                refused[_free(where, refused)] = InvalidArgumentError(
                     f"{where}: expected a rule, got {f'{document}':.80}", "write a mapping"
                 )
                 continue
             if "filter" in document:
                 continue
-            name = _name(document, where)
-            if name in rules or name in correlations or name in refused:
-                refused[f"{name} in {where}"] = InvalidArgumentError(
+            name = name_of(document, where)
+            is_taken = name in rules or name in correlations or name in refused
+            own = _free(f"{name} in {where}", refused) if is_taken else name
+            given = (f"{document[part]}" for part in _NAMED if document.get(part))
+            for reference in dict.fromkeys(given):
+                names.setdefault(reference, []).append(own)
+            if is_taken:
+                refused[own] = InvalidArgumentError(
                     f"{where}: there is another rule {name!r}", "give each rule a name of its own"
                 )
                 continue
-            for part in ("title", "id", "name"):
-                if document.get(part) is not None:
-                    names[str(document[part])] = name
             try:
                 if "correlation" in document:
-                    correlations[name] = read_correlation(document)
+                    correlations[name] = read_correlation(document, name)
                 else:
                     rules[name] = self._rule(document, name, filters)
             except CepError as cause:
@@ -370,8 +386,8 @@ class _Reading:
                 try:
                     yield SigmaFilter.from_dict(dict(document))
                 except SigmaError as cause:
-                    name = _name(document, where)
-                    refused[name] = _of_sigma(name, cause)
+                    name = f"the filter {name_of(document, where)}"
+                    refused[_free(name, refused)] = _of_sigma(name, cause)
 
     def _rule(
         self, document: Mapping[str, Any], name: str, filters: Sequence[SigmaFilter]
@@ -429,11 +445,17 @@ def _logsource(parsed: ParsedRule) -> LogSource:
     return own.category, own.product, own.service
 
 
-def _name(document: Mapping[str, Any], where: str) -> str:
-    for part in ("name", "id", "title"):
-        if document.get(part) is not None:
-            return str(document[part])
-    return where
+_NAMED = ("name", "id", "title")
+"""What correlations may name a rule by."""
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """Return a name that nothing else has."""
+    numbers = itertools.count(2)
+    found = name
+    while found in taken:
+        found = f"{name} ({next(numbers)})"
+    return found
 
 
 def _of_sigma(name: str, cause: Exception) -> CepError:

@@ -271,7 +271,7 @@ class _Running:
         above: tuple[str, ...],
     ) -> None:
         """Add a correlation and those to which it refers, and note which rules events satisfy."""
-        if correlation.name in above:
+        if key in above:
             raise InvalidArgumentError(
                 f"{correlation.name}: the correlation refers to itself",
                 "name rules, or correlations that do not refer to it",
@@ -282,8 +282,7 @@ class _Running:
         for name in dict.fromkeys(correlation.rules):
             found = self.rules.found(name, correlation.name)
             if isinstance(found, Correlation):
-                own = (*above, correlation.name)
-                self._add(name, found, correlations, satisfied, own)
+                self._add(name, found, correlations, satisfied, (*above, key))
                 continue
             for at in found:
                 if name not in satisfied[at]:  # which several correlations may name

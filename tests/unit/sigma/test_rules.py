@@ -277,6 +277,74 @@ def test_two_rules_of_one_name() -> None:
         assert list(read(rule("s: {f: x}"), rule("s: {f: y}")).rules) == ["r"]
 
 
+def _named(lines: str, value: str = "x") -> str:
+    """Return a rule by what names it."""
+    return f"{lines}\nlogsource: {{category: p}}\ndetection: {{s: {{f: {value}}}, condition: s}}\n"
+
+
+def _counting(rule: str, lines: str = "title: C") -> str:
+    """Return a correlation that alerts for each event of a rule."""
+    own = f"type: event_count, rules: [{rule}], timespan: 1m, condition: {{gte: 1}}"
+    return f"{lines}\ncorrelation: {{{own}}}\n"
+
+
+_ONE, _TWO = (f"929a690e-bef0-4204-a928-ef5e620d6fc{digit}" for digit in "cd")
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ([_named("title: a\nname: b"), _named("title: c\nname: a", "y")], "y"),
+        ([_named("title: c\nname: a", "y"), _named("title: a\nname: b")], "y"),
+        ([_named(f"title: a\nid: {_ONE}"), _named(f"title: d\nid: {_TWO}", "y")], "x"),
+        ([_named("title: 'a'\nname: 'q''\"`; é'", "y")], "y"),
+    ],
+    ids=["name after title", "name before title", "title alone", "odd name"],
+)
+def test_names_go_before_titles(texts: list[str], found: str) -> None:
+    """What has a name is meant by it, whatever else has this as title, in any order."""
+    events = [{"f": "x"}, {"f": "y"}]
+    alerts = matchSigma(read(*texts, _counting("a")), events)
+    assert alerts["C"] == [[{"f": found}]]
+
+
+def test_titles_of_several() -> None:
+    """A title that several rules have names none of them; their ids do."""
+    texts = [_named(f"title: T\nid: {_ONE}"), _named(f"title: T\nid: {_TWO}", "y")]
+    with pytest.raises(InvalidArgumentError, match="C: 'T' is the title of several rules") as told:
+        matchSigma(read(*texts, _counting("T")), [{"f": "x"}])
+    assert _ONE in (told.value.hint or "")
+    assert matchSigma(read(*texts, _counting(_TWO)), [{"f": "y"}]) == {"C": [[{"f": "y"}]]}
+
+
+def test_correlations_without_names(tmp_path: Path) -> None:
+    """They are told apart by where they are, in alerts as in errors."""
+    for name in ("one.yml", "two.yml"):
+        (tmp_path / name).write_text(_counting("r", "status: test"))
+    rules = read(rule("s: {f: x}"), str(tmp_path))
+    alerts = matchSigma(rules, [{"f": "x"}])
+    assert [*alerts] == [*rules.correlations] == [f"{tmp_path / n}" for n in ("one.yml", "two.yml")]
+    unnamed = {"type": "temporal", "rules": ["correlation"], "timespan": "1s"}
+    count = {"type": "event_count", "rules": ["r"], "timespan": "1s", "condition": {"gte": 1}}
+    assert matchSigma(unnamed, [{"f": "x"}], {"correlation": count, "r": "f = 'x'"})
+
+
+def test_each_refusal_is_kept() -> None:
+    """Refused filters and rules of one name do not hide each other, nor refuse what is right."""
+    wrong = "name: r\nlogsource: {category: p}\nfilter: {rules: [r], s: {f: x}, condition: t}\n"
+    again = [_named(f"title: other {n}\nname: r") for n in range(3)]
+    with pytest.warns(UserWarning, match="5 Sigma rules refused"):
+        rules = read(wrong, wrong, "---\n".join([rule("s: {f: x}"), *again]), _counting("other 2"))
+    assert [*rules.rules] == ["r"]
+    assert [*rules.refused] == [
+        "the filter r",
+        "the filter r (2)",
+        *(f"r in rule 3{n}" for n in ("", " (2)", " (3)")),
+    ]
+    with pytest.raises(InvalidArgumentError, match="there is another rule 'r'"):
+        matchSigma(rules, [{"f": "x"}])
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
