@@ -85,7 +85,9 @@ class StreamPattern:
         throws = isinstance(skip, SkipToElementStrategy) and skip.shouldThrowException
         if form is None or self.sql is not None or throws:
             return None
-        return _FORMS.setdefault(form, len(_FORMS))
+        return _FORMS.setdefault(
+            (form, self.wanting.window), len(_FORMS)
+        )  # of which states know the end
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class StreamPattern:
         return {"wanting": self.wanting, "sql": self.sql}
 
 
-_FORMS: dict[Form, int] = {}
+_FORMS: dict[tuple[Form, int], int] = {}
 
 
 @attrs.frozen(eq=False)
