@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, did_you_mean, suggesting
+from pyflinkcep.expressions.tree import quoted_name
 from pyflinkcep.pattern.coercion import Condition
 from pyflinkcep.pattern.pattern import Pattern
 from pyflinkcep.time import window_milliseconds
@@ -89,8 +90,8 @@ def windowFunnel(
         begun = Pattern.begin(name) if pattern is None else pattern.followedBy(name)
         pattern = begun.where(condition)
         if before and increases:
-            column = _quoted(str(timestamp))
-            pattern = pattern.where(f"{column} > last({_quoted(before)}.{column})")
+            column = quoted_name(str(timestamp))
+            pattern = pattern.where(f"{column} > last({quoted_name(before)}.{column})")
         before = name
     assert pattern is not None
     longest = window_milliseconds(window, "windowFunnel") + 1
@@ -110,7 +111,3 @@ def _checked(modes: Any) -> list[str]:
             hint = did_you_mean(str(mode), known, f"write one of {_ONCE!r} and {_INCREASE!r}")
             raise InvalidArgumentError(f"windowFunnel: unknown mode {mode!r}", hint)
     return given
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

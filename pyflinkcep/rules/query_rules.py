@@ -25,7 +25,6 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
 from pyflinkcep.sigma.correlation import Kind
-from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.events import Record
@@ -33,6 +32,7 @@ from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.sigma import alert_places, check_fields, field_names
+from pyflinkcep.tables.sql import satisfying
 
 Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 """Makes the row of a match."""

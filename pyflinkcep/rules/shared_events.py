@@ -16,8 +16,7 @@ from pyflinkcep.expressions.arrays import EventTree, Program, Values
 from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.rules.event_needs import EventNeeds, Form, Shape, form_of
-from pyflinkcep.rules.value_index import ValueIndex
-from pyflinkcep.rules.value_ranges import OrderedColumn, ValueRange, ranges_of
+from pyflinkcep.rules.value_ranges import OrderedColumn, ValueIndex, ValueRange, ranges_of
 from pyflinkcep.tables.eql_match import EqlEvents
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered

@@ -12,13 +12,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.flink.operator.state_format import nfa_facts
 from pyflinkcep.eql import Eql
 from pyflinkcep.eql.tokens import eql_tokens
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.latest import rule_of
-from pyflinkcep.matching.nfa_facts import nfa_facts
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.fingerprint import fingerprint_of
 from pyflinkcep.rules.pattern_rules import pattern_texts

@@ -276,7 +276,6 @@ class _Card:
     rows: list[tuple[Edge, list[str]]]
     y: float = 0
     ports: list[float] = attrs.field(factory=list)
-    entered: int = 0
 
     @property
     def height(self) -> float:
@@ -354,7 +353,7 @@ def _draw_edges(page: Drawing, cards: dict[str, _Card], right: float) -> int:
         for (edge, _), port in zip(card.rows, card.ports, strict=True):
             if edge.target != edge.source:
                 spans.append((port, cards[edge.target], edge))
-    lanes: list[list[tuple[float, float, str]]] = []
+    lanes: list[list[tuple[float, float]]] = []
     for port, target, edge in sorted(spans, key=lambda span: abs(span[0] - span[1].y)):
         end = target.y + _HEAD / 2 + _offset(edge)
         low, high = min(port, end), max(port, end)
@@ -371,12 +370,12 @@ def _offset(edge: Edge) -> float:
     return {"take": -6.0, "ignore": 0.0, "proceed": 6.0}[edge.kind]
 
 
-def _free(lanes: list[list[tuple[float, float, str]]], low: float, high: float) -> int:
+def _free(lanes: list[list[tuple[float, float]]], low: float, high: float) -> int:
     for number, taken in enumerate(lanes):
-        if all(high + 3 < a or b < low - 3 for a, b, _ in taken):
-            taken.append((low, high, ""))
+        if all(high + 3 < a or b < low - 3 for a, b in taken):
+            taken.append((low, high))
             return number
-    lanes.append([(low, high, "")])
+    lanes.append([(low, high)])
     return len(lanes) - 1
 
 

@@ -17,8 +17,7 @@ from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.latest import EVENTS
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
-from pyflinkcep.spark.plan.eql.fields import sql_of
-from pyflinkcep.spark.plan.eql.job import EqlJob
+from pyflinkcep.spark.plan.eql import EqlJob, sql_of
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.settings import Schema
 from pyflinkcep.spark.results import MatchStream

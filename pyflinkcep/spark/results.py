@@ -24,7 +24,7 @@ from pyflinkcep.functions import (
 )
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
-from pyflinkcep.spark.plan.eql.job import EqlJob
+from pyflinkcep.spark.plan.eql import EqlJob
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.queries.job import QueryJob

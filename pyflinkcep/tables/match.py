@@ -41,11 +41,15 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.memory import check_memory
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.conditions import EventConditions
 from pyflinkcep.tables.events import EventT, Record, Table, Timeout
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
-from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
+from pyflinkcep.tables.sql import (
+    EventConditions,
+    evaluated_here,
+    expressions_over_stages,
+    over_stages,
+)
 from pyflinkcep.tables.values import (
     Field,
     delay_ms,

@@ -15,9 +15,9 @@ from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, did_you_mean, suggesting
 from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_correlation
 from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
-from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of, table_or_rest
+from pyflinkcep.tables.sql import satisfying
 from pyflinkcep.tables.values import exact_times_of, grouping_key
 
 if TYPE_CHECKING:

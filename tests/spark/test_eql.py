@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, CepDataFrame, Eql, keyBy, matchEql
 from pyflinkcep.eql.conditions import Conditions
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.spark.plan.eql.fields import as_filter, fields_of, sql_of
+from pyflinkcep.spark.plan.eql import as_filter, fields_of, sql_of
 from pyflinkcep.tables.field_values import EventFields
 from tests.conformance.test_eql import cases
 from tests.spark.streams import FileSource

@@ -21,7 +21,7 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.eql.fields import fields_of
+from pyflinkcep.spark.plan.eql import fields_of
 from pyflinkcep.spark.plan.job import map_in_arrow
 from pyflinkcep.spark.worker.sigma_task import SigmaTask
 from pyflinkcep.tables.field_values import EventFields, FieldValues

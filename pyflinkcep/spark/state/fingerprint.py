@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import in_word
+from pyflinkcep.engines.flink.operator.state_format import nfa_facts
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import BITS, VALUE, Ints, spark_atoms
 from pyflinkcep.matching.layout import Layout, bit_name, bit_names
-from pyflinkcep.matching.nfa_facts import nfa_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 KEY_GROUPS = "key groups"  # The number of key groups

@@ -9,7 +9,7 @@ import pytest
 
 from pyflinkcep.expressions.arrays import Values
 from pyflinkcep.rules.shared_events import SharedEvents
-from pyflinkcep.rules.value_index import ValueIndex
+from pyflinkcep.rules.value_ranges import ValueIndex
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 import attrs
 
+from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.errors import CepError, StateFormatError
 
 NO_START = (1 << 63) - 1
@@ -175,3 +177,22 @@ def bytes_to_ints(data: bytes) -> array[int]:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
+
+
+def nfa_facts(nfa: NFA) -> dict[str, str]:
+    """Return what must stay the same of an automaton for stored state to be reused."""
+    facts = {
+        "pattern": nfa.description,
+        "skip strategy": repr(nfa.skip_strategy),
+        "window": f"{nfa.window_time} ms",
+        "gaps": json.dumps(nfa.window_times, sort_keys=True),
+    }
+    for name, table in nfa.tables.items():
+        edges = [f"{t.action.value} {t.target.name}" for t in table.state.transitions]
+        facts[f"state {name}"] = f"{table.state.kind.value}: {', '.join(edges)}"
+    for number, atom in enumerate(nfa.atoms):
+        if isinstance(atom.condition, ExpressionCondition):
+            facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
+        elif atom.expression is not None:
+            facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
+    return facts

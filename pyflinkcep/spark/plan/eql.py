@@ -1,29 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An EQL query on a DataFrame, analysed."""
+"""EQL queries on a DataFrame, analysed: fields, conditions as Spark's SQL, keys, and the job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.eql.conditions import Conditions, FieldColumn, are_alike
+from pyflinkcep.eql.conditions import Conditions, FieldColumn, Fields, are_alike
 from pyflinkcep.eql.model import EqlModel, Field
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.sql_types import BIGINT, VOID, SqlType
 from pyflinkcep.expressions.tree import Column as Name
-from pyflinkcep.expressions.tree import Operation, Tree
+from pyflinkcep.expressions.tree import Literal, Operation, Tree, quoted_name, spark_sql
 from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestColumnsOf, bits_of, rule_of
 from pyflinkcep.matching.layout import Layout, bit_name
+from pyflinkcep.spark.plan.analysis import common_kind, sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.eql.fields import as_filter, fields_of, sql_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
@@ -34,6 +47,60 @@ from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.latest_task import LatestMatching, LatestTask
 from pyflinkcep.spark.worker.pack import UnpackTask
 from pyflinkcep.spark.worker.query_task import QUERY, UNUSABLE
+
+_PLAIN = (
+    BooleanType, DecimalType, DoubleType, FloatType, IntegralType, NullType, StringType,
+    TimestampType,
+)  # fmt: skip
+
+
+def fields_of(schema: StructType, text: str) -> Fields:
+    """Return the fields of events: columns, and fields of structs by their path."""
+    known: dict[str, FieldColumn | str] = {}
+    for path, found in (*_columns(schema), *_inside(schema)):
+        known.setdefault(path, found)
+    return Fields(known, text)
+
+
+def _columns(schema: StructType) -> Iterator[tuple[str, FieldColumn | str]]:
+    for field in schema:
+        if not isinstance(field.dataType, StructType):
+            yield field.name, _field(quoted_name(field.name), field.dataType)
+
+
+def _inside(
+    schema: StructType, path: str = "", sql: str = ""
+) -> Iterator[tuple[str, FieldColumn | str]]:
+    for field in schema:
+        own_path, own_sql = path + field.name, sql + quoted_name(field.name)
+        if isinstance(field.dataType, StructType):
+            yield from _inside(field.dataType, f"{own_path}.", f"{own_sql}.")
+        elif path:
+            yield own_path, _field(own_sql, field.dataType)
+
+
+def _field(sql: str, type_: DataType) -> FieldColumn | str:
+    of = type_.elementType if isinstance(type_, ArrayType) else type_
+    is_known = isinstance(of, _PLAIN)
+    if not is_known or (isinstance(of, StringType) and common_kind(of) is None):
+        return type_.simpleString()
+    return FieldColumn(Name(sql), sql_type(of), isinstance(type_, ArrayType))
+
+
+def sql_of(tree: Tree) -> str:
+    """Return a condition as SQL."""
+    return spark_sql(tree, lambda leaf: str(leaf.sql) if isinstance(leaf, Name) else "")
+
+
+def as_filter(tree: Tree) -> Tree:
+    """Return a condition that is true for the same events, and that sources can be asked."""
+    if isinstance(tree, Operation):
+        if tree.operator in ("and", "or"):
+            return Operation(tree.operator, tuple(map(as_filter, tree.operands)))
+        if tree.operator == "coalesce" and tree.operands[1:] == (Literal(False),):
+            return tree.operands[0]
+    return tree
+
 
 EVENT, TIE = f"{VALUE}0", f"{VALUE}1"
 """The columns with an event's number, and with its tie-breaker."""
