@@ -28,6 +28,16 @@ HAS_KERNEL = make_kernel(NFACompiler.compile(Pattern.begin("a"))) is not None
 needs_kernel = pytest.mark.skipif(not HAS_KERNEL, reason="built without a C compiler, or off")
 
 
+def damaged(data: bytes, random: np.random.Generator) -> bytes:
+    """Return bytes of which some are others, and some of the last may be missing."""
+    found = bytearray(data)
+    for at in random.integers(0, len(found), random.integers(1, 4)):
+        found[at] = random.integers(0, 256)
+    if random.random() < 0.3:
+        del found[random.integers(0, len(found)) :]
+    return bytes(found)
+
+
 Found = tuple[int, int, dict[str, list[Any]]]
 """(1 for a match, 0 for a timeout, 2 for a stage reached; its time; stage name to events)."""
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import attrs
@@ -23,6 +24,28 @@ from pyflinkcep.show.query_history import Query
 from pyflinkcep.time import MIN_WATERMARK
 
 SCHEMA = "user string, ts bigint, name string, id int"
+
+TAGGED = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
+END = (999, 100_000, "Z", None, "z", None, None)
+"""An event that moves the watermark past all others."""
+
+
+def tagged_events(*, tied: bool) -> list[tuple[Any, ...]]:
+    """Return events of two keys and several values, up to 8 ms out of order; some times equal."""
+    choose = Random(5)
+    made = [
+        (
+            n,
+            1000 + 3 * n - (n % 2 * 3 if tied else 0),
+            choose.choice("AABBCD"),
+            choose.choice(["p", "q", None]),
+            choose.choice(["p", "q"]),
+            choose.randrange(9),
+            choose.choice([["p"], ["p", "q"], [], None]),
+        )
+        for n in range(240)
+    ]
+    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
 
 
 @attrs.define(eq=False)

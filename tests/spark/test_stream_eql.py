@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from functools import reduce
 from pathlib import Path
@@ -14,10 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, OutputTag
-from tests.spark.streams import FileSource, Finished, failure, run
+from tests.spark.streams import END, TAGGED, FileSource, Finished, failure, run, tagged_events
 from tests.spark.support import configured
 
-SCHEMA = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
 QUERIES = [
     # runs, until, and an event that ends one run and begins another
     "sequence by k with maxspan=60ms [A where x > 2] [any where x < 7] with runs=2 until [D where true]",
@@ -33,28 +31,6 @@ QUERIES = [
 ]
 
 
-def rows() -> list[tuple[Any, ...]]:
-    """Events, up to 8 ms out of order; some have equal times, which x orders."""
-    choose = random.Random(5)
-    made = [
-        (
-            n,
-            1000 + 3 * n - n % 2 * 3,
-            choose.choice("AABBCD"),
-            choose.choice(["p", "q", None]),
-            choose.choice(["p", "q"]),
-            choose.randrange(9),
-            choose.choice([["p"], ["p", "q"], [], None]),
-        )
-        for n in range(240)
-    ]
-    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
-
-
-END = (999, 100_000, "Z", None, "z", None, None)
-"""An event that moves the watermark past all others."""
-
-
 def found(events: DataFrame) -> DataFrame:
     """Return the matches of all queries as texts."""
     parts = []
@@ -68,8 +44,8 @@ def found(events: DataFrame) -> DataFrame:
 @pytest.mark.spark
 def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path) -> None:
     """Events out of order in micro-batches, with a restart, give the bounded job's matches."""
-    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
-    given = rows()
+    source, checkpoint = FileSource(tmp_path / "in", TAGGED), tmp_path / "checkpoint"
+    given = tagged_events(tied=True)
     finished = Finished()
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
         for files in ([given[:80]], [given[80:160], [*given[160:], END]]):
@@ -84,7 +60,7 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
 @pytest.mark.spark
 def test_late_events_and_events_without_time(spark: SparkSession, tmp_path: Path) -> None:
     """Late events go to their side output, one for each key; those without a time are dropped."""
-    source = FileSource(tmp_path / "in", SCHEMA)
+    source = FileSource(tmp_path / "in", TAGGED)
     source.add(
         [(1, 1000, "A", "p", "p", 1, []), (2, 1100, "Z", "q", "q", 1, None)],
         [(3, 900, "A", "p", "p", 1, ["p"]), (4, 950, "Z", "p", "p", 1, None)],
@@ -106,17 +82,17 @@ def test_late_events_and_events_without_time(spark: SparkSession, tmp_path: Path
 @pytest.mark.spark
 def test_another_query(spark: SparkSession, tmp_path: Path) -> None:
     """A checkpoint of another query is refused, one with other spaces and comments is not."""
-    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
-    source.add(rows()[:40])
+    source, checkpoint = FileSource(tmp_path / "in", TAGGED), tmp_path / "checkpoint"
+    source.add(tagged_events(tied=True)[:40])
     events = source.stream(spark, delay_ms=10)
 
     def of(query: str) -> Any:
         return CEP.eql(events, query, "time", "kind", keyGroups=4, name="rule").toDF()
 
     run(of("sequence by k [A where x > 2] [B where true]"), checkpoint)
-    source.add(rows()[40:80])
+    source.add(tagged_events(tied=True)[40:80])
     run(of("sequence by k // as before\n [A where x>2]\n [B where true]"), checkpoint)
-    source.add(rows()[80:120])
+    source.add(tagged_events(tied=True)[80:120])
     assert "PatternChangedError" in failure(
         of("sequence by k [A where x > 3] [B where true]"), checkpoint
     )

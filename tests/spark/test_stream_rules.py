@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, Eql, Pattern, Time, parse
 from pyflinkcep.rules import Rule, SigmaCorrelation
-from tests.spark.streams import FileSource, Finished, failure, run
+from tests.spark.streams import END, TAGGED, FileSource, Finished, failure, run, tagged_events
 from tests.spark.support import configured
 
-SCHEMA = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
 RISE = Pattern.begin("a").where("x < 3").followedBy("b").where("x > 1 + last(a.x)")
 HIGH = {"type": "event_count", "rules": ["high"], "group-by": ["k"], "timespan": "1s"}
 HIGH["condition"] = {"gte": 4}
@@ -48,26 +46,6 @@ RULES: dict[str, Any] = {
         ("k",),
     ),
 }  # fmt: skip
-END = (999, 100_000, "Z", None, "z", None, None)
-"""An event that moves the watermark past all others."""
-
-
-def rows() -> list[tuple[Any, ...]]:
-    """Events, up to 8 ms out of order."""
-    choose = random.Random(5)
-    made = [
-        (
-            n,
-            1000 + 3 * n,
-            choose.choice("AABBCD"),
-            choose.choice(["p", "q", None]),
-            choose.choice(["p", "q"]),
-            choose.randrange(9),
-            choose.choice([["p"], ["p", "q"], [], None]),
-        )
-        for n in range(240)
-    ]
-    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
 
 
 def found(events: DataFrame, rules: dict[str, Any]) -> DataFrame:
@@ -83,8 +61,8 @@ def _counted(matches: list[Any]) -> Counter[Any]:
 @pytest.mark.spark
 def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path) -> None:
     """Events out of order in many micro-batches, with restarts, give the bounded job's matches."""
-    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
-    given, finished = rows(), Finished()
+    source, checkpoint = FileSource(tmp_path / "in", TAGGED), tmp_path / "checkpoint"
+    given, finished = tagged_events(tied=False), Finished()
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
         for begin in (0, 120):
             part = given[begin : begin + 120]

@@ -16,10 +16,9 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.rules import Rule, RuleLog
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from tests.spark.streams import FileSource, run
+from tests.spark.streams import TAGGED, FileSource, run, tagged_events
 from tests.spark.support import configured
 from tests.spark.test_stream_rules import RULES as ALL
-from tests.spark.test_stream_rules import SCHEMA, rows
 
 RULES = {name: ALL[name] for name in ("runs", "missing", "single", "rise", "not")}
 PERIOD = Time.milliseconds(40)
@@ -44,8 +43,8 @@ def last(found: list[Row]) -> dict[str, tuple[Any, ...]]:
 
 def test_a_stream_shows_what_a_bounded_job_shows(spark: SparkSession, tmp_path: Path) -> None:
     """With a restart in the middle, and with what is left at the end, the alerts are the same."""
-    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
-    given = rows()
+    source, checkpoint = FileSource(tmp_path / "in", TAGGED), tmp_path / "checkpoint"
+    given = tagged_events(tied=False)
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
         source.add(given[:70], given[70:120])
         finished = run(shown(source.stream(spark, delay_ms=10)), checkpoint)

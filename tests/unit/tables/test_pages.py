@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyflinkcep.kernel.module import compiled_module
-from tests.kernel_harness import needs_kernel
+from tests.kernel_harness import damaged, needs_kernel
 
 pytestmark = needs_kernel
 
@@ -116,13 +116,9 @@ def test_damaged_pages_are_an_error(form: dict[str, Any]) -> None:
         stored, _ = pages_of(data, metadata, 0, 0, own.itemsize)
         errors = 0
         for _ in range(60):
-            damaged = bytearray(stored)
-            for at in random.integers(0, len(damaged), random.integers(1, 4)):
-                damaged[at] = random.integers(0, 256)
-            if random.random() < 0.3:
-                del damaged[random.integers(0, len(damaged)) :]
+            other = damaged(stored, random)
             is_snappy, has_levels = form["compression"] == "snappy", bool(random.random() < 0.9)
-            pages = module.Pages(bytes(damaged), own.itemsize, is_snappy, has_levels)
+            pages = module.Pages(other, own.itemsize, is_snappy, has_levels)
             try:
                 assert pages.read(np.empty(300, f"int{8 * own.itemsize}")) <= 300
             except (ValueError, MemoryError):
