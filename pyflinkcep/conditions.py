@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from pyflinkcep.errors import MissingConditionError, NotSupportedError
@@ -221,6 +221,15 @@ class RichNotCondition(RichCompositeIterativeCondition):
 
     def __repr__(self) -> str:
         return f"not {self.nestedConditions[0]!r}"
+
+
+def single_conditions(condition: IterativeCondition) -> Iterator[IterativeCondition]:
+    """Yield the conditions inside one that joins or negates others, without constants."""
+    if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+        for part in condition.nestedConditions:
+            yield from single_conditions(part)
+    elif not isinstance(condition, BooleanConditions):
+        yield condition
 
 
 class SubtypeCondition(SimpleCondition):

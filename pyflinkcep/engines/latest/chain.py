@@ -9,13 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.conditions import (
-    BooleanConditions,
-    IterativeCondition,
-    RichAndCondition,
-    RichNotCondition,
-    RichOrCondition,
-)
+from pyflinkcep.conditions import IterativeCondition, single_conditions
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import atom_of
 from pyflinkcep.engines.latest.columns import Ints, Offers
@@ -113,10 +107,6 @@ def _repetitions(stage: Pattern, is_first: bool) -> int:
 
 def _check_condition(nfa: NFA, stage: str, condition: IterativeCondition) -> None:
     """Refuse what reads more than one event."""
-    if isinstance(condition, BooleanConditions):
-        return
-    if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-        for part in condition.nestedConditions:
-            _check_condition(nfa, stage, part)
-    elif not atom_of(nfa.atoms, condition).bit:
-        raise refused(f"the condition {condition!r} of stage {stage!r} reads other events")
+    for part in single_conditions(condition):
+        if not atom_of(nfa.atoms, part).bit:
+            raise refused(f"the condition {part!r} of stage {stage!r} reads other events")

@@ -17,6 +17,7 @@ from pyflinkcep.conditions import (
     RichAndCondition,
     RichNotCondition,
     RichOrCondition,
+    single_conditions,
 )
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
@@ -140,11 +141,7 @@ class _Reading:
 
     def _is_own(self, condition: IterativeCondition) -> bool:
         """Whether a condition reads one event only."""
-        if isinstance(condition, BooleanConditions):
-            return True
-        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-            return all(map(self._is_own, condition.nestedConditions))
-        return atom_of(self.nfa.atoms, condition).bit > 0
+        return all(atom_of(self.nfa.atoms, part).bit for part in single_conditions(condition))
 
     def _tree(self, condition: IterativeCondition) -> Tree:
         """Return a condition on several events."""

@@ -17,6 +17,7 @@ from pyflinkcep.conditions import (
     RichNotCondition,
     RichOrCondition,
     SimpleCondition,
+    single_conditions,
 )
 from pyflinkcep.expressions.grammar import may_fail, parsed
 from pyflinkcep.expressions.tokens import SqlSyntaxError
@@ -97,12 +98,8 @@ class Atoms:
         return any(condition is until for until in self._untils)
 
     def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
-        """Yield the atoms inside a registered condition."""
-        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-            for part in condition.nestedConditions:
-                yield from self.inside(part)
-        elif not isinstance(condition, BooleanConditions):
-            yield self.of(condition)
+        """Return the atoms inside a registered condition."""
+        return map(self.of, single_conditions(condition))
 
     def of(self, condition: IterativeCondition) -> Atom:
         """Return the atom of a registered condition."""
