@@ -86,9 +86,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Let garbage collections pass over what was imported and collected, which stays."""
+    """Let garbage collections pass over what was imported and collected, and be fewer."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)  # tests hold much that is no garbage
 
 
 @pytest.fixture(params=["kernel", "plain"])

@@ -30,14 +30,12 @@ _OWN_JVM = ("tests/spark/test_stream_cluster.py", "tests/spark/test_stream_crash
 """The files whose streams run in JVMs of their own."""
 
 _TOGETHER = {
-    "tests/migrate/test_clean.py": "mypy",
-    "tests/test_tooling.py": "mypy",
     "tests/test_architecture.py": "trees",
     "tests/test_text_as_data.py": "trees",
 }
-"""The files that have most of their work in common: types of the package, or its syntax trees."""
+"""The files that have most of their work in common: the package's syntax trees."""
 
-_LONG = ("mypy", "tests/test_docs.py", "tests/unit/kernel/test_sanitized.py")
+_LONG = ("tests/test_tooling.py", "tests/test_docs.py", "tests/unit/kernel/test_sanitized.py")
 
 
 def group(test: str) -> str:

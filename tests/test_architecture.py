@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import inspect
 import pickle
@@ -57,10 +58,16 @@ class Source:
 
 @cache
 def read(folder: Path) -> list[Source]:
+    """Return the files of a folder; they stay, and no garbage is looked for among their nodes."""
     found = []
-    for path in sorted(folder.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        found.append(Source(path.relative_to(ROOT), text, ast.parse(text)))
+    gc.disable()
+    try:
+        for path in sorted(folder.rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            found.append(Source(path.relative_to(ROOT), text, ast.parse(text)))
+        gc.freeze()
+    finally:
+        gc.enable()
     return found
 
 
