@@ -89,7 +89,14 @@ def has_part(type_: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Return values as Spark's Rows have them: maps are dicts."""
-    values: list[Any] = column.to_pylist()
+    try:
+        values: list[Any] = column.to_pylist()
+    except OverflowError:
+        raise InputError(
+            f"a value of type {column.type} is before the year 1 or after 9999, which Python has "
+            "no date for",
+            "leave such events out, or pass the times as whole numbers, such as milliseconds",
+        ) from None
     read = _map_reader(column.type)
     return values if read is None else list(map(read, values))
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, matchMany
-from pyflinkcep.rules import Rule, RuleLog
+from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, matchMany, parse
+from pyflinkcep.rules import Rule, RuleLog, SigmaCorrelation
 from tests.spark.streams import FileSource, Finished, run
 from tests.spark.support import configured
 
@@ -44,6 +44,19 @@ def runs(kind: str, version: int = 1) -> Rule:
 def single(version: int = 1) -> Rule:
     """Return a query about single events."""
     return Rule("single", Eql("D where x > 6"), version=version)
+
+
+def often(least: int, version: int = 1) -> Rule:
+    """Return a correlation."""
+    count = {"type": "event_count", "rules": ["high"], "group-by": ["k"], "timespan": "1s"}
+    sigma = SigmaCorrelation({**count, "condition": {"gte": least}}, {"high": "x > 4"})
+    return Rule("often", sigma, (), version)
+
+
+def rising(version: int = 1) -> Rule:
+    """Return a query of SASE+."""
+    query = "PATTERN SEQ(A a, B+ b[]) WHERE a.x > 2 AND b[i].x > b[i-1].x WITHIN 40 milliseconds"
+    return Rule("rising", parse(query), ("k",), version)
 
 
 def events(count: int, seed: int = 5) -> list[tuple[Any, ...]]:
@@ -95,15 +108,16 @@ def test_versions_see_the_events_of_their_micro_batches(
     log, finished, given = RuleLog(tmp_path / "log"), Finished(), events(300)
     parts = [given[begin : begin + 60] for begin in range(0, 300, 60)]
     changes = [
-        lambda: log.publish([rise(3), fall(), runs("A"), single()]),
-        lambda: log.publish([rise(5, 2), runs("B", 2)]),
-        lambda: (log.pause("fall"), log.remove("single")),
-        lambda: (log.resume("fall"), log.publish([rise(3, 3)])),
+        lambda: log.publish([rise(3), fall(), runs("A"), single(), often(3), rising()]),
+        lambda: log.publish([rise(5, 2), runs("B", 2), often(4, 2)]),
+        lambda: (log.pause("fall", "rising"), log.remove("single")),
+        lambda: (log.resume("fall", "rising"), log.publish([rise(3, 3)])),
         lambda: None,
     ]
     lives = [
         (rise(3), [0]), (rise(5, 2), [1, 2]), (rise(3, 3), [3, 4]), (fall(), [0, 1]),
         (fall(), [3, 4]), (runs("A"), [0]), (runs("B", 2), [1, 2, 3, 4]), (single(), [0, 1]),
+        (often(3), [0]), (often(4, 2), [1, 2, 3, 4]), (rising(), [0, 1]), (rising(), [3, 4]),
     ]  # fmt: skip
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
         for change, part in zip(changes, parts, strict=True):
@@ -119,9 +133,13 @@ def test_versions_see_the_events_of_their_micro_batches(
     for rule, numbers in lives:
         wanted += expected(rule, [parts[number] for number in numbers])
     assert counted(finished.rows) == wanted
-    assert {name for name, *_ in wanted} == {"rise", "fall", "runs", "single"}
-    assert told(finished.rows)[4:] == [
+    kinds = {"rise", "fall", "runs", "single", "often", "rising"}
+    assert {name for name, *_ in wanted} == kinds
+    assert told(finished.rows)[len(kinds) :] == [
         (2, "rise", 2, "publish", None), (2, "runs", 2, "publish", None),
-        (3, "fall", 1, "pause", None), (4, "single", 1, "remove", None),
-        (5, "fall", 1, "resume", None), (6, "rise", 3, "publish", None),
+        (2, "often", 2, "publish", None),
+        (3, "fall", 1, "pause", None), (3, "rising", 1, "pause", None),
+        (4, "single", 1, "remove", None),
+        (5, "fall", 1, "resume", None), (5, "rising", 1, "resume", None),
+        (6, "rise", 3, "publish", None),
     ]  # fmt: skip

@@ -346,3 +346,18 @@ def test_keys_of_arrays() -> None:
     rows = found.toArrow().to_pylist()
     assert [row["matchId"] for row in rows] == [one.matchId for one in found]
     assert [dict(row["key"]) for row in rows][-1] == {"n": "2", "ids": "y"}
+
+
+def test_times_that_python_has_no_date_for() -> None:
+    """An event of such a time is an InputError where it is shown, and not what Arrow raises."""
+    times = pa.array([0, 10**18, 10**18 + 10]).cast(pa.timestamp("us"))
+    table = pa.table({"t": times, "k": ["a"] * 3, "x": [1, 5, 1]})
+    pattern = Pattern.begin("a").where("x > 2").followedBy("b").where("x < 3")
+    query = "sequence by k [any where x > 2] [any where x < 3]"
+    for find in (
+        lambda: [dict(found) for found in match(pattern, table, "t", key=["k"])],
+        lambda: [found.events for found in matchMany([Rule("r", pattern, ("k",))], table, "t")],
+        lambda: list(matchEql(query, table, timestamp="t")),
+    ):
+        with pytest.raises(InputError, match="before the year 1 or after 9999"):
+            find()
