@@ -149,7 +149,7 @@ class AlikePatterns:
                     known = ToldConditions.of(events, asked)
                 if known is not None:
                     return self._together(module, events, known)
-            except CepError:
+            except (CepError, MemoryError):
                 pass  # the rule that it comes from is known when it is alone
         return [
             (number, rule.found(events))

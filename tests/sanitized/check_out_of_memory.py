@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match, matchMany
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.latest.bridge import latest_rules
@@ -28,6 +28,7 @@ from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.rules import Rule
 from pyflinkcep.sase import parse as query_of
 from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun
@@ -298,6 +299,27 @@ def test_every_allocation_of_tables(join: str, range_: int) -> None:
         return [found.toArrow(), len(found.timeouts), str(funnel(pattern, table, "at", "key"))]
 
     assert _answer_after_failures(scenario, 20)[0].num_rows > 9
+
+
+def test_every_allocation_of_patterns_together() -> None:
+    """The same for many patterns in one call, which are tried one by one before it is an error."""
+    random = np.random.default_rng(1)
+    table = pa.table(
+        {
+            name: random.integers(0, most, 2000)
+            for name, most in (("key", 20), ("at", 900), ("n", 6))
+        }
+    )
+
+    def rule(number: int) -> Rule:
+        begun = Pattern.begin("a").where(f"n = {number}").followedByAny("b")
+        whole = begun.where(f"n = {number + 1}").within(timedelta(milliseconds=20 + number))
+        return Rule(f"r{number}", whole, ("key",))
+
+    def scenario() -> Any:
+        return matchMany([rule(number) for number in range(4)], table, "at").toArrow()
+
+    assert _answer_after_failures(scenario, 8).num_rows > 9
 
 
 def test_other_keys_go_on() -> None:
