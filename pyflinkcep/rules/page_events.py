@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import attrs
 import numpy as np
@@ -22,6 +21,9 @@ from pyflinkcep.tables.order import Rows
 
 HOLDING = f"{PREFIX}holding"
 """The column with the conditions that hold for an event."""
+
+EveryKey = tuple[tuple[EqlField, ...], ...]
+"""The keys of the steps of a query."""
 
 _NOTHING: Ints = np.zeros(0, np.int64)
 
@@ -177,12 +179,12 @@ class PageEvents:
         return {}
 
     @cached_property
-    def key_numbers(self) -> dict[tuple[tuple[EqlField, ...], ...], dict[Any, tuple[Ints, Ints]]]:
+    def key_numbers(self) -> dict[EveryKey, dict[tuple[EqlField, ...], tuple[Ints | None, Ints]]]:
         """
         The events with keys of steps, and the numbers of these, as far as they are known.
 
         They are by the keys of all steps of a query, which say whether numbers are compared as
-        doubles, and then by those of the step.
+        doubles, and then by those of the step. Without events, each of all has one number.
         """
         return {}
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -14,6 +14,7 @@ from pyflinkcep.engines.latest.bridge import RunningRules, latest_rules
 from pyflinkcep.engines.latest.columns import FoundRuns, KeyStates, Offers
 from pyflinkcep.engines.latest.rule import step_codes
 from pyflinkcep.eql import Eql
+from pyflinkcep.eql.model import Field
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.latest import bits_of, rule_of
 from pyflinkcep.matching.latest_pages import deadlines_of
@@ -155,13 +156,13 @@ class RunningSequences:
             keys = tuple(step.keys)
             if keys not in numbered:
                 hashes = KeyHashes(run.shared.fields, query, None, run.field_hashes)
-                numbered[keys] = hashes.of(keys, np.arange(run.size))
-            with_keys, numbers = numbered[keys]
-            if len(with_keys) == run.size:  # each has one: none has several, or lacks a part
+                numbered[keys] = _with_numbers(hashes, keys, np.arange(run.size))
+            owners, numbers = numbered[keys]
+            if owners is None:
                 found.append((rows, numbers[rows]))
                 continue
-            firsts = np.searchsorted(with_keys, rows)
-            sizes = np.searchsorted(with_keys, rows, "right") - firsts
+            firsts = np.searchsorted(owners, rows)
+            sizes = np.searchsorted(owners, rows, "right") - firsts
             found.append((np.repeat(rows, sizes), numbers[ranges(firsts, sizes)]))
         return found
 
@@ -220,3 +221,9 @@ class RunningSequences:
             )  # fmt: skip
             parts.append((part, deadlines))
         return parts
+
+
+def _with_numbers(hashes: KeyHashes, keys: Sequence[Field], rows: Ints) -> tuple[Ints | None, Ints]:
+    """Return events and the numbers of their keys; no events if each of all has one."""
+    owners, numbers = hashes.of(keys, rows)
+    return None if np.array_equal(owners, rows) else owners, numbers

@@ -136,6 +136,25 @@ def test_keys_are_compared_as_each_rule_does() -> None:
         assert alone == Counter((row["rule"], str(row["matchTimestamp"])) for row in bucket.found)
 
 
+def test_as_many_keys_as_events() -> None:
+    """An event of two keys, and one of none, are seen with their own, as many as there are."""
+    schema = pa.schema([*SCHEMA, ("tags", pa.list_(pa.string()))])
+    query = Eql("sequence by tags, k [a where true] [b where true]")
+    given = [("a", ["q"]), ("a", ["p", "q"]), ("b", None), ("c", ["r"]), ("b", ["p"]), ("c", [])]
+    events = [{**_event(10 * n, name), "tags": own} for n, (name, own) in enumerate(given)]
+    alone = matchEql(query, events, timestamp="t", category="name")
+    assert [[event["t"] for event in match] for match in alone] == [[10, 40]]
+    for step in (3, 4, 6):
+        bucket = RuleBucket([Rule("r", query), Rule("far", FAR, ("k",))], schema)  # both by k
+        for at in range(0, len(events), step):
+            bucket.batch(events[at : at + step])
+        bucket.close()
+        found = [row for row in bucket.found if row["rule"] == "r"]
+        assert [(row["matchTimestamp"], row["key"]) for row in found] == [
+            (40, [("tags", "p"), ("k", "p")])
+        ]
+
+
 def test_events_that_nobody_wants_and_late_ones() -> None:
     """Events that no rule wants are not sent, but move the watermark, and count if they are late."""
     bucket = RuleBucket([Rule("r", PAIR), Rule("far", FAR, ("k",))], SCHEMA, delay_ms=5)
