@@ -22,6 +22,7 @@ from pyflinkcep.matching.order import Order, OrderColumns
 
 _TABLE = 1 << 16
 _BEGINS = 1 << 62
+_HEAD = 256  # events
 
 
 @attrs.frozen(eq=False)
@@ -85,22 +86,33 @@ def needed_stretches(
         begins = _BEGINS if rules.may_begin(kind, known) else 0
         return begins if needs is None else begins | needs.taken(kind)
 
-    if bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE:
-        # By far the most frequent case: a table instead of a sort
-        uses = np.zeros(int(bits.max()) + 1, np.int64)
-        for kind in np.flatnonzero(np.bincount(bits)).tolist():
-            uses[kind] = use(kind)
-        used = uses[bits]
-    else:
-        kinds, inverse = np.unique(bits, axis=0, return_inverse=True)
-        uses = np.asarray([use(kind) for kind in as_integers(kinds)])
-        used = uses[inverse.reshape(-1)]  # some releases of numpy add a second axis
-    of_key = np.bitwise_or.reduceat(used, firsts)
+    if needs is None and 4 * _HEAD * len(firsts) < len(bits):
+        # Of long stretches the first events most often tell: no need to look at all.
+        places = firsts[:, None] + np.arange(_HEAD)
+        is_own = places < np.append(firsts[1:], len(bits))[:, None]
+        heads = bits[np.minimum(places, len(bits) - 1).reshape(-1)]
+        if (is_own & (_uses(heads, use) != 0).reshape(is_own.shape)).any(axis=1).all():
+            return np.ones(len(firsts), bool)
+    of_key = np.bitwise_or.reduceat(_uses(bits, use), firsts)
     needed: Flags = of_key & _BEGINS != 0
     if needs is not None:
         # The last key may go on in the next chunk.
         needed[:-1] &= of_key[:-1] & needs.every == needs.every
     return needed
+
+
+def _uses(bits: Ints, use: Callable[[int], int]) -> Ints:
+    """Return for each event what `use` says of its conditions."""
+    if bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE:
+        # By far the most frequent case: a table instead of a sort
+        uses = np.zeros(int(bits.max()) + 1, np.int64)
+        for kind in np.flatnonzero(np.bincount(bits)).tolist():
+            uses[kind] = use(kind)
+        return uses[bits]
+    kinds, inverse = np.unique(bits, axis=0, return_inverse=True)
+    found = np.asarray([use(kind) for kind in as_integers(kinds)])
+    own: Ints = found[inverse.reshape(-1)]  # some releases of numpy add a second axis
+    return own
 
 
 def _in_final_order(
