@@ -422,8 +422,19 @@ _StoredColumn = tuple[int, int, int, int, int, int, int, tuple[int, int] | None]
 class Pages:
     """The values of a column of Parquet in a row group, read page by page."""
 
-    def __init__(self, data: Buffer, width: int, is_snappy: bool, has_levels: bool) -> None:
-        """Take the bytes of all pages: numbers of 4 or 8 bytes, compressed or not."""
+    def __init__(
+        self,
+        data: Buffer,
+        width: int,
+        is_snappy: bool,
+        has_levels: bool,
+        codes: Buffer | None = None,
+    ) -> None:
+        """
+        Take the bytes of all pages: numbers of 4 or 8 bytes, compressed or not.
+
+        With codes (int32) for the texts of the dictionary, each is read as its code.
+        """
 
     def read(self, numbers: Buffer) -> int:
         """Write the next values to an array; return how many there were. Raise ValueError if pages
@@ -557,6 +568,13 @@ def scatter(
 
     `starts` has the next place (int32) of each code, and is moved on. Items have 1, 4 or 8 bytes,
     and stand in a record from their column's offset on.
+    """
+
+def texts(data: Buffer, is_snappy: bool) -> tuple[bytes, bytes] | None:
+    """
+    Return the texts of the dictionary of a column: where each ends (int32), from 0 on, and bytes.
+
+    None if the first page of `data` is no dictionary of texts.
     """
 
 def row_groups(

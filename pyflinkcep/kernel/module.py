@@ -61,6 +61,7 @@ class CompiledModule(Protocol):
     Pages: type[_kernel.Pages]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
+    texts: Callable[[bytes, bool], tuple[bytes, bytes] | None]
     row_groups: Callable[
         [bytes, tuple[int, ...]],
         list[tuple[int, tuple[_kernel._StoredColumn | None, ...]]] | None,

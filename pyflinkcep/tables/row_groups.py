@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.threads import heed
 from pyflinkcep.tables.files import EventFiles
 from pyflinkcep.time import MIN_WATERMARK, wrong_unit
@@ -36,6 +38,9 @@ class _Column:
     is_packed: bool  # Whether they are compressed, by Snappy
     has_levels: bool  # Whether values could be missing
     ends: tuple[int, int] | None  # The least and the greatest integer, if they are told
+    dictionary: int  # How many bytes of pages come before those of data
+    texts: pa.Array | None = None  # Of a column of texts, those of its dictionary
+    codes: Any = None  # A number for each of these
 
     @classmethod
     def of(
@@ -48,10 +53,27 @@ class _Column:
         is_flat = own.max_repetition_level == 0 and own.max_definition_level <= 1
         if codec not in (_PLAIN, _SNAPPY) or not is_flat or encodings & ~_ENCODINGS:
             return None
-        begin = min(begin, dictionary or begin)
+        before = begin - min(begin, dictionary or begin)
+        begin -= before
         if values != rows or nulls != 0 or not 0 < begin <= begin + size <= file_size or size < 0:
             return None
-        return cls(begin, size, codec == _SNAPPY, own.max_definition_level > 0, ends)
+        return cls(begin, size, codec == _SNAPPY, own.max_definition_level > 0, ends, before)
+
+    def with_texts(self, path: str) -> _Column | None:
+        """Return the column with the texts of its dictionary; None if it has none, or very many."""
+        module = compiled_module()
+        assert module is not None
+        if not 0 < self.dictionary <= min(self.size, _MOST_TEXTS):
+            return None
+        found = None
+        with suppress(OSError), open(path, "rb") as file:
+            file.seek(self.begin)
+            found = module.texts(file.read(self.dictionary), self.is_packed)
+        if found is None or len(found[0]) < 8 or len(found[1]) > _MOST_TEXTS:
+            return None
+        buffers = [None, *map(pa.py_buffer, found)]
+        texts = pa.Array.from_buffers(pa.binary(), len(found[0]) // 4 - 1, buffers)
+        return attrs.evolve(self, texts=texts, ends=None)
 
 
 @attrs.frozen(eq=False)
@@ -74,6 +96,10 @@ class _Group:
         for rows, told in found:
             pairs = zip(told, leaves, strict=True)
             columns = [_Column.of(own, rows, leaf, file_size) for own, leaf in pairs]
+            for place, field in enumerate(fields):
+                column = columns[place]
+                if column is not None and _is_text(field.type):
+                    columns[place] = column.with_texts(fragment.path)
             known = {
                 field.name: column
                 for field, column in zip(fields, columns, strict=True)
@@ -90,9 +116,11 @@ class RowGroups:
     """The events of files of Parquet."""
 
     groups: Sequence[_Group]
-    extremes: pa.Table  # The least and the greatest value of each needed column
+    # The least and the greatest value of each needed column; a key that is a text has a code.
+    extremes: pa.Table
     named: tuple[str, str | None]  # The columns of time and key
     size: int
+    has_codes: bool = False  # Whether the key is a text
 
     @classmethod
     def of(
@@ -103,7 +131,9 @@ class RowGroups:
         if compiled_module() is None or not {timestamp, key or timestamp} <= set(names):
             return None
         fields = [schema.field(name) for name in names]
-        if not files.is_parquet or files.rows < 1 or not all(_is_known(f.type) for f in fields):
+        has_codes = key not in (None, timestamp) and _is_text(schema.field(key).type)
+        numbers = [field.type for field in fields if not has_codes or field.name != key]
+        if not files.is_parquet or files.rows < 1 or not all(map(_is_known, numbers)):
             return None
         groups: list[_Group] = []
         begin = 0
@@ -114,6 +144,10 @@ class RowGroups:
                 begin += group.size
         if begin != files.rows:
             return None
+        if has_codes:
+            place = names.index(key)
+            groups = _coded(groups, place, key)
+            fields[place] = fields[place].with_type(pa.int32())
         found = [
             _extremes(field.type, [one.ends.get(field.name) for one in groups]) for field in fields
         ]
@@ -123,7 +157,7 @@ class RowGroups:
         is_keyed = key is None or pa.types.is_integer(table.column(key).type)
         if not (is_keyed and _is_plain(table.column(timestamp))):
             return None
-        return cls(groups, table, (timestamp, key), begin)
+        return cls(groups, table, (timestamp, key), begin, has_codes)
 
     def without(self, is_needless: Callable[[Mapping[str, tuple[int, int]]], bool]) -> RowGroups:
         """Return the events without row groups that are needless by the ends of their columns."""
@@ -167,6 +201,20 @@ class RowGroups:
         return pa.Table.from_arrays(columns, schema=schema)
 
 
+def _coded(groups: Sequence[_Group], place: int, name: Any) -> list[_Group]:
+    """Return row groups with a code for each text of a column, the same in all."""
+    texts: list[Any] = [group.columns[place].texts for group in groups]
+    codes = identity.codes(pa.chunked_array(texts)).astype(np.int32)
+    cuts = np.cumsum([len(own) for own in texts])[:-1]
+    ends = int(codes.min()), int(codes.max())
+    found = []
+    for group, own in zip(groups, np.split(codes, cuts), strict=True):
+        columns = list(group.columns)
+        columns[place] = attrs.evolve(columns[place], codes=np.ascontiguousarray(own))
+        found.append(attrs.evolve(group, columns=columns, ends={**group.ends, name: ends}))
+    return found
+
+
 def _places(fragment: Any, fields: Sequence[pa.Field]) -> list[int]:
     """Return the places of columns among all of a file; none if it has others of these names."""
     own, leaves = fragment.physical_schema, fragment.metadata.schema
@@ -204,7 +252,7 @@ def _pages(path: str, column: _Column, width: int, room: Any) -> _kernel.Pages:
                 raise Unfit
     except OSError as cause:
         raise Unfit from cause
-    return module.Pages(data, width, column.is_packed, column.has_levels)
+    return module.Pages(data, width, column.is_packed, column.has_levels, column.codes)
 
 
 def _read(pages: _kernel.Pages, numbers: Any) -> None:
@@ -218,6 +266,7 @@ def _read(pages: _kernel.Pages, numbers: Any) -> None:
 
 # As footers number them
 _PLAIN, _SNAPPY = 0, 1
+_MOST_TEXTS = 1 << 19  # bytes; of larger dictionaries writers go on without
 _ENCODINGS = (
     1 << 0 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8
 )  # Of numbers as they are, and of dictionaries
@@ -228,6 +277,14 @@ def _is_known(type_: pa.DataType) -> bool:
     if pa.types.is_timestamp(type_):
         return type_.unit in ("ms", "us")
     return type_ in (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.date32())
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    """Whether values are texts, or categories of them."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    kinds = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
+    return any(is_own(type_) for is_own in kinds)
 
 
 def _is_plain(times: pa.ChunkedArray) -> bool:

@@ -17,6 +17,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.files import EventFiles, stamps
 from pyflinkcep.tables.given import columns_of
+from pyflinkcep.tables.order import Keys
 from pyflinkcep.tables.row_groups import RowGroups
 from pyflinkcep.tables.row_sql import OnlyByRow
 from pyflinkcep.tables.sql import sql_of
@@ -114,7 +115,12 @@ class StoredEvents:
         groups = RowGroups.of(self.files, list(self.names), timestamp, key)
         if groups is None:
             return None
-        job = ColumnMatch.analysed(pattern, groups.extremes, timestamp, key)
+        table = groups.extremes
+        if groups.has_codes:  # which no condition is to see
+            job = ColumnMatch.analysed(pattern, table.drop_columns([key]), timestamp, None)
+            job = attrs.evolve(job, keys=Keys.of(table, key))
+        else:
+            job = ColumnMatch.analysed(pattern, table, timestamp, key)
         if not job.is_of_numbers:
             return None
 

@@ -371,6 +371,7 @@ static PyMethodDef module_methods[] = {
     {"heed", lock_heed, METH_O, "let a byte end the work of this thread"},
     {"literals", module_literals, METH_VARARGS, "find many texts in many values"},
     {"add_bits", module_add_bits, METH_VARARGS, "add the bits of conditions by value"},
+    {"texts", module_texts, METH_VARARGS, "read the texts of a dictionary of Parquet"},
     {"row_groups", module_row_groups, METH_VARARGS, "tell what a file of Parquet consists of"},
     {"scatter", module_scatter, METH_VARARGS, "write what events have to places by code"},
     {"least", module_least, METH_VARARGS, "find the least time of each code"},

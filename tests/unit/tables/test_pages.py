@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -149,3 +149,88 @@ def test_widths_are_checked() -> None:
         module.Pages(b"", 2, True, True)
     with pytest.raises(TypeError, match="with items of 4 bytes"):
         module.Pages(b"", 4, True, True).read(np.empty(1, np.int64))
+
+
+def texts_of(data: bytes, metadata: Any, place: int) -> tuple[bytes, bytes, bool]:
+    """Return the dictionary of a column, all of its pages, and whether they are compressed."""
+    column = metadata.row_group(0).column(place)
+    begin, end = column.dictionary_page_offset, column.data_page_offset
+    whole = data[begin : begin + column.total_compressed_size]
+    return data[begin:end], whole, column.compression == "SNAPPY"
+
+
+WORDS = ["", "a", "ü" * 50, "user-1", "user-12"]
+
+
+@pytest.mark.parametrize("form", FORMS[::2], ids=lambda form: " ".join(map(str, form.values())))
+@pytest.mark.parametrize("nullable", [True, False])
+def test_texts_of_dictionaries(form: dict[str, Any], nullable: bool) -> None:
+    """Texts are those of Arrow, and each event has the code that is given for its text."""
+    random = np.random.default_rng(3)
+    module = compiled_module()
+    assert module is not None
+    words = [*WORDS, *(f"word {number}" for number in range(200))]
+    for count in (1, 2, 5, len(words)):
+        chosen = [words[at] for at in random.integers(0, count, SIZE)]
+        table = pa.table([chosen], schema=pa.schema([pa.field("t", pa.string(), nullable)]))
+        data, metadata = written(table, data_page_size=300, write_batch_size=50, **form)
+        first, whole, is_snappy = texts_of(data, metadata, 0)
+        found = module.texts(first, is_snappy)
+        assert found is not None
+        ends, texts = np.frombuffer(found[0], np.int32).tolist(), found[1]
+        own = [texts[begin:end].decode() for begin, end in pairwise(ends)]
+        assert sorted(own) == sorted(set(chosen))
+        codes = random.permutation(len(own)).astype(np.int32)
+        numbers = np.empty(SIZE, np.int32)
+        pages = module.Pages(whole, 4, is_snappy, nullable, codes)
+        assert pages.read(numbers) == SIZE
+        code_of = dict(zip(own, codes.tolist(), strict=True))
+        assert numbers.tolist() == [code_of[text] for text in chosen]
+        short = module.Pages(whole, 4, is_snappy, nullable, codes[:-1])
+        with pytest.raises(ValueError, match="of another form"):
+            short.read(numbers)
+
+
+@pytest.mark.parametrize("form", FORMS[::2], ids=lambda form: " ".join(map(str, form.values())))
+def test_damaged_texts_are_none(form: dict[str, Any]) -> None:
+    """Or other texts, within their bytes; and codes of damaged pages are an error, or others."""
+    random = np.random.default_rng(4)
+    module = compiled_module()
+    assert module is not None
+    chosen = [WORDS[at] for at in random.integers(0, len(WORDS), 300)]
+    data, metadata = written(pa.table({"t": chosen}), data_page_size=200, **form)
+    first, whole, is_snappy = texts_of(data, metadata, 0)
+    codes, failed = np.arange(len(WORDS), dtype=np.int32), 0
+    for _ in range(400):
+        damaged = bytearray(first if random.random() < 0.5 else whole)
+        for at in random.integers(0, min(len(damaged), 200), random.integers(1, 4)):
+            damaged[at] = random.integers(0, 256)
+        if random.random() < 0.3:
+            del damaged[random.integers(0, len(damaged)) :]
+        found = module.texts(bytes(damaged), bool(is_snappy))
+        failed += found is None
+        if found is not None:
+            ends = np.frombuffer(found[0], np.int32)
+            assert ends[0] == 0
+            assert ends[-1] == len(found[1])
+            assert (np.diff(ends) >= 0).all()
+        pages = module.Pages(bytes(damaged), 4, is_snappy, True, codes)
+        numbers = np.zeros(300, np.int32)
+        try:
+            pages.read(numbers)
+        except (ValueError, MemoryError):
+            failed += 1
+        else:
+            assert numbers.max() < len(WORDS)
+    assert failed > 100
+
+
+def test_codes_have_four_bytes() -> None:
+    """Codes are read as numbers of 32 bits, and given as such."""
+    module = compiled_module()
+    assert module is not None
+    with pytest.raises(ValueError, match="4 bytes"):
+        module.Pages(b"", 8, True, True, np.zeros(1, np.int32))
+    with pytest.raises(TypeError, match="4 bytes"):
+        module.Pages(b"", 4, True, True, np.zeros(1, np.int64))
+    assert module.texts(b"", True) is None

@@ -120,6 +120,12 @@ def _shuffled(column: Any) -> Any:
     return column.take(pa.array(np.random.default_rng(6).permutation(SIZE)))
 
 
+def _texts(count: int) -> Any:
+    """Return texts of any length, in another order in each row group."""
+    numbers = np.random.default_rng(7).integers(0, count, SIZE)
+    return pa.array([f"ü{number % 7 * 'x'}{number}" if number else "" for number in numbers])
+
+
 OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "times out of order": ({"at": _shuffled(events(4).column("at"))}, ["groups"]),
     "times as milliseconds": ({"at": np.arange(SIZE)}, ["groups"]),
@@ -131,7 +137,12 @@ OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"key": events(4).column("key").to_numpy().astype(np.int64) * (1 << 55)},
         ["groups"],
     ),
-    "texts as keys": ({"key": events(4).column("kind").cast(pa.string())}, ["table"]),
+    "texts as keys": ({"key": _texts(9)}, ["groups"]),
+    "large texts": ({"key": _texts(9).cast(pa.large_string())}, ["groups"]),
+    "categories": ({"key": _texts(9).dictionary_encode()}, ["groups"]),
+    "a key for each event": ({"key": _texts(SIZE)}, ["groups"]),
+    "a missing text": ({"key": pa.array([None, *_texts(9).to_pylist()[1:]])}, ["table"]),
+    "bytes as keys": ({"key": _texts(9).cast(pa.binary())}, ["table"]),
     "keys of 16 bits": ({"key": events(4).column("key").cast(pa.int16())}, ["table"]),
     "a missing key": ({"key": pa.array([None, *range(1, SIZE)])}, ["table"]),
     "a missing price": ({"price": pa.array([None, *range(1, SIZE)], pa.float64())}, ["table"]),
@@ -151,6 +162,57 @@ def test_other_columns_are_read_as_a_table(tmp_path: Path, ways: list[str], what
         assert ways == expected
         usual = match(PATTERNS[name], table, timestamp="at", key="key")
         assert repr(found) == repr(usual)  # NaN is not equal to NaN
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"use_dictionary": ["kind"]},
+        {"dictionary_pagesize_limit": 40, "write_batch_size": 20, "data_page_size": 50},
+        {"data_page_version": "2.0", "compression": "none"},
+        {"row_group_size": 7},
+    ],
+    ids=["plain", "partly plain", "second", "small"],
+)
+def test_texts_that_dictionaries_do_not_have(
+    tmp_path: Path, ways: list[str], options: dict[str, Any]
+) -> None:
+    """Where a text is not in the dictionary of its row group, events are read as a table."""
+    table, path = events(4, key=_texts(300)), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, **options)
+    expected = {
+        "use_dictionary": ["table"],
+        "dictionary_pagesize_limit": ["groups", "table"],
+    }.get(next(iter(options)), ["groups"])
+    for name in ("relaxed", "strict"):
+        ways.clear()
+        found = match(PATTERNS[name], path, timestamp="at", key="key", threads=2)
+        assert ways == expected
+        assert found == match(PATTERNS[name], table, timestamp="at", key="key")
+
+
+def test_very_many_texts_are_read_as_a_table(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary that is nearly full is one of which later pages may do without."""
+    table, path = events(4, key=_texts(300)), str(tmp_path / "events.parquet")
+    pq.write_table(table, path)
+    monkeypatch.setattr(row_groups, "_MOST_TEXTS", 1_000)
+    found = match(PATTERNS["strict"], path, timestamp="at", key="key")
+    assert ways == ["table"]
+    assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
+
+
+@pytest.mark.parametrize("condition", ["key = 'üxxx3'", "KEY <> ''", "length(key) > 2"])
+def test_conditions_on_keys_that_are_texts(tmp_path: Path, ways: list[str], condition: str) -> None:
+    """A condition sees the text of a key, not its code."""
+    table, path = events(4, key=_texts(9)), str(tmp_path / "events.parquet")
+    pq.write_table(table, path)
+    pattern = A.followedBy("b").where(f"kind = 1 AND {condition}")
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways == ["table"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+    assert len(found) > 0
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gzip", "none"])

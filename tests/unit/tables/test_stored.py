@@ -38,7 +38,8 @@ RISE = (
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    pq.write_table(TABLE, tmp_path / "events.parquet")
+    # Tables are read of it, since the kernel does not decompress it.
+    pq.write_table(TABLE, tmp_path / "events.parquet", compression="gzip")
     return str(tmp_path / "events.parquet")
 
 

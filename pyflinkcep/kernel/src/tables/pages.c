@@ -24,6 +24,8 @@ typedef struct {
     const uint8_t *at;
     Py_ssize_t width;
     bool is_snappy, has_levels;
+    bool has_codes; /* in the dictionary, for the texts that it is to have */
+    bool has_dictionary;
     uint8_t *page, *dictionary;
     Py_ssize_t page_room, dictionary_room;
     uint32_t distinct; /* values in the dictionary */
@@ -135,8 +137,10 @@ static int unpack(
 
 static int open_dictionary(Pages *own, const PageHeader *header) {
     bool is_known = header->encoding == PLAIN || header->encoding == PLAIN_DICTIONARY;
-    bool is_first = own->dictionary == NULL;
-    if (!is_known || !is_first || header->size / own->width != header->values) return -1;
+    if (!is_known || own->has_dictionary) return -1;
+    own->has_dictionary = true;
+    if (own->has_codes) return (uint32_t)header->values == own->distinct ? 0 : -1;
+    if (header->size / own->width != header->values) return -1;
     own->distinct = (uint32_t)header->values;
     return unpack(
         own, &own->dictionary, &own->dictionary_room, own->at, (size_t)header->stored,
@@ -146,6 +150,7 @@ static int open_dictionary(Pages *own, const PageHeader *header) {
 /* Read on after the levels of a page of data. */
 static int open_values(Pages *own, const PageHeader *header, const uint8_t *at, size_t size) {
     own->is_plain = header->encoding == PLAIN;
+    if (own->has_codes && (own->is_plain || !own->has_dictionary)) return -1;
     own->left = header->values;
     if (own->is_plain) {
         own->plain = at;
@@ -242,19 +247,40 @@ static PyObject *pages_read(Pages *own, PyObject *numbers) {
     return NULL;
 }
 
+/* Take the codes of texts in place of what the dictionary has. */
+static int take_codes(Pages *own, PyObject *codes) {
+    Array array = {0};
+    if (own->width != 4) {
+        PyErr_SetString(PyExc_ValueError, "expected codes of 4 bytes");
+        return -1;
+    }
+    if (array_of(codes, 4, &array) < 0) return -1;
+    uint8_t *room = reserve(NULL, &own->dictionary_room, array.size + 1, 4);
+    if (room != NULL) {
+        memcpy(room, array.buffer.buf, (size_t)array.size * 4);
+        own->dictionary = room;
+        own->distinct = (uint32_t)array.size;
+        own->has_codes = true;
+    }
+    array_close(&array);
+    return room == NULL ? -1 : 0;
+}
+
 /*
- * Pages(data, width, is_snappy, has_levels): those of a column in a row group, which are compressed
- * or not, and of which each value could be missing or not.
+ * Pages(data, width, is_snappy, has_levels, codes): those of a column in a row group, which are
+ * compressed or not, and of which each value could be missing or not. There are codes for the texts
+ * of a dictionary, or None.
  */
 static int pages_init(Pages *own, PyObject *args, PyObject *keywords) {
-    PyObject *data;
+    PyObject *data, *codes = Py_None;
     int is_snappy, has_levels;
     (void)keywords;
     if (own->data.obj != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "pages are opened once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "Onpp", &data, &own->width, &is_snappy, &has_levels)) return -1;
+    if (!PyArg_ParseTuple(args, "Onpp|O", &data, &own->width, &is_snappy, &has_levels, &codes))
+        return -1;
     if (own->width != 4 && own->width != 8) {
         PyErr_SetString(PyExc_ValueError, "expected numbers of 4 or 8 bytes");
         return -1;
@@ -263,7 +289,7 @@ static int pages_init(Pages *own, PyObject *args, PyObject *keywords) {
     own->has_levels = has_levels;
     if (PyObject_GetBuffer(data, &own->data, PyBUF_SIMPLE) < 0) return -1;
     own->at = own->data.buf;
-    return 0;
+    return codes == Py_None ? 0 : take_codes(own, codes);
 }
 
 static void pages_dealloc(Pages *own) {
@@ -273,6 +299,58 @@ static void pages_dealloc(Pages *own) {
     release_memory(own->dictionary);
     PyObject_Free(own);
     Py_DECREF((PyObject *)type);
+}
+
+/* Return texts, each behind its length, as where each ends and the bytes of all; None if they are none. */
+static PyObject *texts_of(const uint8_t *from, size_t size, size_t count) {
+    if (size / 4 < count) return Py_NewRef(Py_None);
+    PyObject *ends = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count + 1) * 4);
+    PyObject *texts = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size - 4 * count));
+    PyObject *result = NULL;
+    if (ends == NULL || texts == NULL) goto end;
+    char *to = PyBytes_AsString(texts), *end = PyBytes_AsString(ends);
+    size_t room = size - 4 * count;
+    uint32_t done = 0;
+    memcpy(end, &done, 4);
+    for (size_t i = 0; i < count; i++, from += 4) {
+        size_t length =
+            from[0] | (size_t)from[1] << 8 | (size_t)from[2] << 16 | (size_t)from[3] << 24;
+        if (length > room - done) goto none;
+        memcpy(to + done, from + 4, length);
+        from += length;
+        done += (uint32_t)length;
+        memcpy(end + 4 * (i + 1), &done, 4);
+    }
+    if (done == room) result = PyTuple_Pack(2, ends, texts);
+none:
+    if (result == NULL && !PyErr_Occurred()) result = Py_NewRef(Py_None);
+end:
+    Py_XDECREF(ends);
+    Py_XDECREF(texts);
+    return result;
+}
+
+PyObject *module_texts(PyObject *module, PyObject *args) {
+    Pages own = {0};
+    PageHeader header;
+    PyObject *data, *result = NULL;
+    int is_snappy;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Op", &data, &is_snappy)) return NULL;
+    if (PyObject_GetBuffer(data, &own.data, PyBUF_SIMPLE) < 0) return NULL;
+    own.is_snappy = is_snappy;
+    const uint8_t *at = page_header(own.data.buf, end_of(&own), &header);
+    bool is_known = header.encoding == PLAIN || header.encoding == PLAIN_DICTIONARY;
+    if (at != NULL && header.type == PAGE_OF_DICTIONARY && is_known &&
+        unpack(
+            &own, &own.page, &own.page_room, at, (size_t)header.stored, (size_t)header.size,
+            true) == 0)
+        result = texts_of(own.page, (size_t)header.size, (size_t)header.values);
+    else if (!PyErr_Occurred())
+        result = Py_NewRef(Py_None);
+    release_memory(own.page);
+    PyBuffer_Release(&own.data);
+    return result;
 }
 
 static PyMethodDef pages_methods[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of Parquet: numbers of 4 or 8 bytes, none of which is NULL. What is not read here, or
- * damaged, is an error, after which Arrow reads the file.
+ * Pages of Parquet: numbers of 4 or 8 bytes, none of which is NULL, and texts of dictionaries as
+ * codes. What is not read here, or damaged, is an error, after which Arrow reads the file.
  */
 #ifndef PYFLINKCEP_PAGES_H
 #define PYFLINKCEP_PAGES_H
@@ -36,5 +36,11 @@ bool unpack_snappy(const uint8_t *from, size_t stored, uint8_t *to, size_t size)
 
 /* pages.c */
 extern PyType_Spec pages_spec;
+
+/*
+ * texts(data, is_snappy) -> (ends, texts): where each text of a page that is a dictionary begins and
+ * ends (int32) among the bytes of all; None if the page is of another form.
+ */
+PyObject *module_texts(PyObject *module, PyObject *args);
 
 #endif

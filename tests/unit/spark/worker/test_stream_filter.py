@@ -22,6 +22,7 @@ from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepError, InputError, PatternChangedError
+from pyflinkcep.matching import stretches
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.matching.stretches import needed_stretches
@@ -407,6 +408,25 @@ def test_keys_are_passed_over() -> None:
 
     assert all_.tolist() == [True, True, False, True]
     assert few.tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("head", [1, 4, 256])
+def test_the_first_events_of_long_stretches_tell(
+    head: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where each key begins a match early the others are not looked at; the answers are the same."""
+    monkeypatch.setattr(stretches, "_HEAD", head)
+    nfa = NFACompiler.compile(A.followedBy("b").where(taking("b")), False)
+    by_name = {str(atom.condition).split("'")[1]: atom.bit for atom in spark_atoms(nfa)}
+    random = np.random.default_rng(head)
+    for _ in range(20):
+        size = int(random.integers(200, 2_000))
+        firsts = np.unique(np.r_[0, random.integers(0, size, random.integers(0, 20))])
+        share = float(random.choice([0, 0.01, 0.2, 1]))
+        bits = np.where(random.random(size) < share, by_name["a"], by_name["b"])
+        begins = bits == by_name["a"]
+        expected = [bool(own.any()) for own in np.split(begins, firsts[1:])]
+        assert needed_stretches(CepOperator(nfa), bits, firsts, None).tolist() == expected
 
 
 def answered(given_: Iterator[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
