@@ -290,11 +290,10 @@ def _row_texts(table: pa.Table) -> pa.Array:
     """Return the JSON of each row."""
     parts: list[Any] = []
     for place, name in enumerate(table.column_names):
-        parts += ["," if place else "{", f"{_json(name)}:", _json_texts(table.column(name))]
+        parts += [f"{',' if place else '{'}{_json(name)}:", _json_texts(table.column(name))]
     return _joined(*parts, "}") if parts else pa.array(["{}"] * table.num_rows, pa.string())
 
 
-_ESCAPED = r"[^ -~]"
 _LEAST, _MOST = np.datetime64("0001-01-03"), np.datetime64("9999-12-29")
 
 
@@ -303,9 +302,7 @@ def _json_texts(column: pa.ChunkedArray) -> pa.Array:
     type_, found = column.type, None
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
         found = in_one_piece(column.cast(pa.string()))
-    elif (
-        pa.types.is_string(type_) and not pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py()
-    ):
+    elif pa.types.is_string(type_) and pc.all(pc.ascii_is_printable(column)).as_py() is not False:
         escaped = pc.replace_substring(column, "\\", "\\\\")
         found = _joined('"', in_one_piece(pc.replace_substring(escaped, '"', '\\"')), '"')
     elif pa.types.is_timestamp(type_):

@@ -8,7 +8,8 @@ hold for, and what stands beside one with AND is asked of these alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import attrs
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.engines.literals import LiteralTest, literal_hits
+from pyflinkcep.engines.literals import LiteralTest, Shorts, literal_hits
 from pyflinkcep.expressions.sql_types import STRING, VOID
 from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree, attribute_of
 from pyflinkcep.matching.columns import Ints
@@ -75,7 +76,7 @@ class _Node(NamedTuple):
     is_cheap: bool  # Whether tests alone answer it
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class RuleTests:
     """Conditions made ready, once for all events that they are asked of."""
 
@@ -118,33 +119,53 @@ class RuleTests:
         nodes = list(map(node, trees))
         return cls(nodes, leaves, [*numbers])
 
-    def on(self, fields: EventFields) -> RuleRows:
-        """Ask the conditions of events."""
-        by_field: dict[tuple[Column, str], list[int]] = {}
+    @cached_property
+    def _by_field(self) -> dict[tuple[Column, str], _FieldTests]:
+        """The tests of each field, and of it without case."""
+        numbers: dict[tuple[Column, str], list[int]] = {}
         for number, leaf in enumerate(self._leaves):
             if leaf is not None:
-                by_field.setdefault((leaf.column, leaf.fold), []).append(number)
-        hits: list[tuple[FieldValues, Ints] | None] = [None] * len(self._leaves)
-        for (column, fold), numbers in by_field.items():
+                numbers.setdefault((leaf.column, leaf.fold), []).append(number)
+        leaves = self._leaves
+        return {
+            field: _FieldTests.of(own, [leaf for leaf in map(leaves.__getitem__, own) if leaf])
+            for field, own in numbers.items()
+        }
+
+    def on(self, fields: EventFields) -> RuleRows:
+        """Ask the conditions of events."""
+        hits: list[_Hits | None] = [None] * len(self._leaves)
+        for (column, fold), tests in self._by_field.items():
             values = fields.values_of(attribute_of(column.sql or ""))
             if isinstance(values, FieldValues) and values.type in (STRING, VOID):
-                leaves = [leaf for leaf in map(self._leaves.__getitem__, numbers) if leaf]
-                for number, codes in zip(numbers, _found(values, fold, leaves), strict=True):
-                    hits[number] = values, codes
+                found = literal_hits(tests.literals, *_encoded(values.distinct, fold))
+                for number, own in zip(tests.leaves, tests.own, strict=True):
+                    hits[number] = _Hits(values, found, own)
         return RuleRows(fields, self._nodes, self._trees, hits)
 
 
-def _found(values: FieldValues, fold: str, leaves: Sequence[_Leaf]) -> Iterator[Ints]:
-    """Yield for each test of a field the values for which it holds, in order."""
-    numbers: dict[LiteralTest, int] = {}
-    for leaf in leaves:
-        for test in leaf.tests:
-            numbers.setdefault(test, len(numbers))
-    hits = literal_hits([*numbers], *_encoded(values.distinct, fold))
-    for leaf in leaves:
-        own = [hits[numbers[test]] for test in leaf.tests]
-        codes = own[0] if len(own) == 1 else np.unique(np.concatenate(own))
-        yield codes.astype(np.int64)
+@attrs.frozen
+class _FieldTests:
+    """All tests of one field, equal ones of several leaves once."""
+
+    leaves: Sequence[int]  # The numbers of leaves
+    literals: Sequence[LiteralTest]
+    own: Sequence[Sequence[int]]  # For each leaf the places of its tests
+
+    @classmethod
+    def of(cls, numbers: Sequence[int], leaves: Sequence[_Leaf]) -> _FieldTests:
+        """Return the tests of some leaves, equal ones once."""
+        places: dict[LiteralTest, int] = {}
+        own = [[places.setdefault(one, len(places)) for one in leaf.tests] for leaf in leaves]
+        return cls(numbers, [*places], own)
+
+
+class _Hits(NamedTuple):
+    """The values of a field for which tests hold, and which of these tests are a leaf's own."""
+
+    values: FieldValues
+    found: Sequence[Shorts]
+    own: Sequence[int]
 
 
 @attrs.frozen(eq=False)
@@ -154,7 +175,8 @@ class RuleRows:
     fields: EventFields
     _nodes: list[_Node]
     _trees: list[Tree]
-    _hits: list[tuple[FieldValues, Ints] | None]
+    _hits: list[_Hits | None]
+    _codes: dict[int, Ints] = attrs.field(init=False, factory=dict)
     _events: dict[int, tuple[Ints, Ints]] = attrs.field(init=False, factory=dict)
 
     def rows(self, number: int) -> Ints:
@@ -166,7 +188,7 @@ class RuleRows:
             case "test":
                 hit = self._hits[node.number]
                 if hit is not None:
-                    return self._events_of(*hit)
+                    return self._events_of(hit.values, self._codes_of(node.number, hit))
             case "held":
                 return self._rows(node.parts[0])
             case "or":
@@ -182,7 +204,7 @@ class RuleRows:
     def _both(self, parts: tuple[_Node, ...]) -> Ints:
         """Return the events of all parts: those of one that has few, the rest asked of these."""
         known = [part for part in parts if part.is_known]
-        first = min(known, key=self._most, default=None)
+        first = known[0] if len(known) == 1 else min(known, key=self._most, default=None)
         found = np.arange(self.fields.size) if first is None else self._rows(first)
         for part in parts:
             if part is not first and len(found):
@@ -196,8 +218,9 @@ class RuleRows:
                 hit = self._hits[node.number]
                 if hit is None:
                     return self.fields.size
-                begins, _ = self._by_value(hit[0])
-                return int((begins[hit[1] + 1] - begins[hit[1]]).sum())
+                begins, _ = self._by_value(hit.values)
+                codes = self._codes_of(node.number, hit)
+                return int((begins[codes + 1] - begins[codes]).sum())
             case "or":
                 return sum(map(self._most, node.parts))
         return min(self._most(part) for part in node.parts if part.is_known)
@@ -208,7 +231,7 @@ class RuleRows:
             case "test":
                 hit = self._hits[node.number]
                 if hit is not None:
-                    return self._of_test(*hit, rows)
+                    return self._of_test(hit.values, self._codes_of(node.number, hit), rows)
             case "and" | "or":
                 return self._joined(node, rows)
             case "not":
@@ -223,16 +246,28 @@ class RuleRows:
         return self.fields.answers_of(self._trees[node.number], rows)
 
     def _joined(self, node: _Node, rows: Ints) -> Answers:
-        """Return what conditions together say of some events: each is asked of what is open."""
+        """Return what conditions together say of some events: tests of all, others if need be."""
         joined, decided = (np.minimum, NO) if node.kind == "and" else (np.maximum, YES)
         found = self._asked(node.parts[0], rows)
         for part in node.parts[1:]:
+            if part.is_cheap:
+                found = joined(found, self._asked(part, rows))
+                continue
             still_open = np.flatnonzero(found != decided)
             if not len(still_open):
                 break
             own = self._asked(part, rows[still_open])
             found[still_open] = joined(found[still_open], own)
         return found
+
+    def _codes_of(self, number: int, hit: _Hits) -> Ints:
+        """Return the numbers of the values for which a test holds, in order."""
+        codes = self._codes.get(number)
+        if codes is None:
+            found = [hit.found[test] for test in hit.own]
+            joined = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+            codes = self._codes[number] = joined.astype(np.int64)
+        return codes
 
     def _of_test(self, values: FieldValues, codes: Ints, rows: Ints) -> Answers:
         if values.bounds is not None:
