@@ -22,6 +22,9 @@ from pyflinkcep.matching.stretches import Events
 VERSION = 1
 """Of the numbers of a key: it, then those of `KeyState.written`."""
 
+_LAST_DEADLINE = NO_DEADLINE - 1
+"""What is over later than any event can be is so at the end of the stream."""
+
 
 class LatestPages:
     """Processes the events of pages' keys with a sequence; see :class:`PageMatcher`."""
@@ -127,8 +130,8 @@ def deadlines_of(
         return deadlines
     times = times_of(handles)
     if not any(rule.missing):  # all is garbage when the last event that is kept is too old
-        latest: Ints = np.maximum.reduceat(times, np.cumsum(counts) - counts) + rule.maxspan
-        return latest
+        latest: Ints = np.maximum.reduceat(times, np.cumsum(counts) - counts)
+        return np.minimum(latest, _LAST_DEADLINE - rule.maxspan) + rule.maxspan
     number = handle = 0  # where those of a key begin
     known = dict(zip(handles.tolist(), times.tolist(), strict=True))
     for place, (length, count) in enumerate(zip(lengths.tolist(), counts.tolist(), strict=True)):
@@ -136,7 +139,7 @@ def deadlines_of(
         events = handles[handle : handle + count].tolist()
         state = KeyState.read(rule, own, events, known.__getitem__)
         decided, garbage = state.deadline(rule), state.last_time(rule)
-        told = [at for at in (decided, garbage) if at is not None]
+        told = [min(at, _LAST_DEADLINE) for at in (decided, garbage) if at is not None]
         deadlines[place] = min(told, default=NO_DEADLINE)
         number, handle = number + length, handle + count
     return deadlines

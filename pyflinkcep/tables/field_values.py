@@ -42,7 +42,7 @@ from pyflinkcep.expressions.tree import (
     quoted_name,
 )
 from pyflinkcep.expressions.values import typed_function
-from pyflinkcep.matching.columns import Flags, Ints, ranks_of_values
+from pyflinkcep.matching.columns import Flags, Ints, ranks_of_values, values_of
 from pyflinkcep.time import plain
 
 Answers = np.ndarray[Any, np.dtype[np.int8]]
@@ -177,7 +177,7 @@ class FieldValues:
         if self.given is not None:
             return self.given
         assert self.encoded is not None
-        listed: list[Any] = self.encoded.to_pylist()
+        listed: list[Any] = values_of(self.encoded)
         return listed
 
     @classmethod
@@ -223,7 +223,7 @@ class FieldValues:
             column = pc.cast(column, unit_type, safe=False)
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(whole, pa.ChunkedArray):  # more than two gigabytes, or no chunk
-            return cls._listed(column.to_pylist(), found, bounds)
+            return cls._listed(values_of(column), found, bounds)
         if found == VOID:
             return cls([], np.full(len(whole), -1), VOID, bounds)
         coded = whole.dictionary_encode()
@@ -239,7 +239,7 @@ class FieldValues:
     def take(self, codes: Ints) -> list[Any]:
         """Return some of the distinct values."""
         if self.encoded is not None:
-            listed: list[Any] = self.encoded.take(pa.array(codes)).to_pylist()
+            listed: list[Any] = values_of(self.encoded.take(pa.array(codes)))
             return listed
         return [self.distinct[code] for code in codes.tolist()]
 

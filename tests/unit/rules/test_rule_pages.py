@@ -155,6 +155,23 @@ def test_as_many_keys_as_events() -> None:
         ]
 
 
+@pytest.mark.parametrize("last", [2**63 - 2, 2**63 - 30_000])
+@pytest.mark.parametrize(
+    "steps",
+    ["[b where true]", "![b where true]", "![c where true] [b where true]",
+     "[b where true] ![c where true]"],
+)  # fmt: skip
+def test_windows_that_end_after_all_times(steps: str, last: int) -> None:
+    """A window that would end after the last time there is is over when the stream is."""
+    query = Eql(f"sequence with maxspan=1m [a where true] {steps}")
+    for events in ([_event(last - 1, "a")], [_event(last - 1, "a"), _event(last, "b")]):
+        bucket = RuleBucket([Rule("r", query)], SCHEMA)
+        for event in events:
+            bucket.batch([event])
+        bucket.close()
+        assert len(bucket.found) == len(matchEql(query, events, timestamp="t", category="name"))
+
+
 def test_events_that_nobody_wants_and_late_ones() -> None:
     """Events that no rule wants are not sent, but move the watermark, and count if they are late."""
     bucket = RuleBucket([Rule("r", PAIR), Rule("far", FAR, ("k",))], SCHEMA, delay_ms=5)

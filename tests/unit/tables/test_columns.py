@@ -26,6 +26,8 @@ from pyflinkcep import (
     charts,
     local,
     match,
+    matchEql,
+    matchMany,
     matchRecognize,
     matchSase,
     testing,
@@ -519,3 +521,23 @@ def test_functions_of_events_that_raise(form: Any, wrong: Any) -> None:
             CepError, match=rf"{name}: .* raised .*'id': 1.*\n\nHint: write {name}="
         ):
             call()
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+def test_times_that_python_lacks(kind: str) -> None:
+    """Times beyond the year 9999 are refused where Python would have to hold them."""
+    far = pa.array([253_402_300_800_000, 253_402_300_800_001]).cast(pa.timestamp("ms", "UTC"))
+    days = pa.array([2**30, 2**30], pa.int32()).view(pa.date32())
+    events = pa.table({"at": far, "name": ["a", "b"], "x": far if kind == "timestamp" else days})
+    low = Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'")
+    asked: list[Callable[[], Any]] = [
+        lambda: list(match(low, events, timestamp="at")),
+        lambda: matchMany({"low": low}, events, timestamp="at", type="name").toArrow(),
+        lambda: matchEql("sequence [a where true] [b where true]", events, "at", "name"),
+        lambda: matchEql("a where at > 5", events, "at", "name"),
+        lambda: list(trace(low, events, timestamp="at")),
+    ]
+    for ask in asked:
+        with pytest.raises(CepError, match="which Python has no date for"):
+            ask()
+    assert match(low, events, timestamp="at").toArrow().num_rows == 1
