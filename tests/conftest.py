@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 _FIXTURES = HealthCheck.function_scoped_fixture  # that which path runs is set for all examples
 settings.register_profile(
-    "dev", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[_FIXTURES]
+    "dev", max_examples=15, deadline=None, derandomize=True, suppress_health_check=[_FIXTURES]
 )
 settings.register_profile(
     "ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, _FIXTURES]
