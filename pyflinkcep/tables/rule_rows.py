@@ -76,6 +76,11 @@ class _Node(NamedTuple):
     is_cheap: bool  # Whether tests alone answer it
 
 
+def _cost(node: _Node) -> tuple[bool, bool]:
+    """Return the order of conditions: what tests answer first, of that what has few events."""
+    return not node.is_cheap, not node.is_known
+
+
 @attrs.frozen(eq=False, slots=False)
 class RuleTests:
     """Conditions made ready, once for all events that they are asked of."""
@@ -103,7 +108,7 @@ class RuleTests:
             match tree:
                 case Operation("and" | "or" | "not" as word, operands):
                     # What tests answer comes first, so that the rest is asked of few events.
-                    parts = tuple(sorted(map(node, operands), key=lambda part: not part.is_cheap))
+                    parts = tuple(sorted(map(node, operands), key=_cost))
                     known = [part.is_known for part in parts]
                     is_known = any(known) if word == "and" else word == "or" and all(known)
                     return _Node(word, parts, -1, is_known, parts[-1].is_cheap)
