@@ -598,3 +598,16 @@ def order_within(bounds: Buffer, times: Buffer) -> bytes | None:
 
 def order_of(numbers: Buffer) -> bytes:
     """Return the stable order (int32) of at least one number (int64)."""
+
+def wanted(
+    ends: Buffer,
+    numbers: Buffer,
+    width: int,
+    rows: Buffer,
+    groups: Buffer,
+    asked_ends: Buffer,
+    rules: Buffer,
+    bits: Buffer,
+    count: int,
+) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return the events that each of some rules wants, their bits, where keys begin, and whose."""
