@@ -105,6 +105,7 @@ def as_order(comparator: TieOrder | None) -> Order | None:
 
 
 _FEW = 1 << 11  # numbers, which numpy orders before C has counted their digits
+_MOST = (1 << 31) - 1  # numbers, whose places C writes in 32 bits
 
 
 def order_by(keys: Sequence[Ints]) -> Ints:
@@ -112,7 +113,7 @@ def order_by(keys: Sequence[Ints]) -> Ints:
     own = list(keys)
     while len(own) > 1 and _are_sorted(own[0]):  # a stable order by the others keeps that one
         del own[0]
-    module = compiled_module() if len(own[0]) > _FEW else None
+    module = compiled_module() if _FEW < len(own[0]) <= _MOST else None
     if module is None:
         found: Ints = np.lexsort(own)
         return found
