@@ -77,17 +77,15 @@ class StreamPattern:
         return all(isinstance(atom.condition, ExpressionCondition | Evaluated) for atom in atoms)
 
     @cached_property
-    def form(self) -> int | None:
-        """A number for patterns that its automaton serves, too; None if it is for itself."""
+    def form(self) -> tuple[Form, int] | None:
+        """What patterns that its automaton serves have in common; None if it is for itself."""
         form = self.wanting.form
         # One whose matches may be errors is alone, so that these are not of others.
         skip = self.wanting.nfa.skip_strategy
         throws = isinstance(skip, SkipToElementStrategy) and skip.shouldThrowException
         if form is None or self.sql is not None or throws:
             return None
-        return _FORMS.setdefault(
-            (form, self.wanting.window), len(_FORMS)
-        )  # of which states know the end
+        return form, self.wanting.window  # of which states know the end
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -111,9 +109,6 @@ class StreamPattern:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"wanting": self.wanting, "sql": self.sql}
-
-
-_FORMS: dict[tuple[Form, int], int] = {}
 
 
 @attrs.frozen(eq=False)
@@ -194,7 +189,7 @@ class RunningPatterns:
     def _leaders(self) -> Ints:
         """For each rule the first of those that run together, since one automaton serves all."""
         found = np.arange(len(self._codes))
-        firsts: dict[int, int] = {}
+        firsts: dict[tuple[Form, int], int] = {}
         for number, pattern in self._patterns.items():
             if pattern.form is not None:
                 found[number] = firsts.setdefault(pattern.form, number)
