@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.eql.model import Field as EqlField
 from pyflinkcep.matching.columns import HASH, PREFIX, Ints, in_one_piece, plain_numbers
-from pyflinkcep.matching.hashing import Hashes
+from pyflinkcep.matching.keys import Hashes
 from pyflinkcep.matching.matcher import Items, ranges
 from pyflinkcep.rules.routes import RoutedRules
 from pyflinkcep.rules.rule_keys import key_hashes

@@ -18,8 +18,7 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.eql.model import Field
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.matching.columns import Ints, plain_numbers, values_of
-from pyflinkcep.matching.hashing import Hashes, mixed
-from pyflinkcep.matching.keys import encoded
+from pyflinkcep.matching.keys import Hashes, encoded, mixed
 from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.values import grouping_key

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.columns import POSITION, Ints, integers, plain_numbers
-from pyflinkcep.matching.hashing import Hashes, hashes, mixed
+from pyflinkcep.matching.keys import Hashes, hashes, mixed
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.tables.order import Times, column_of, lazily, type_of_values
 from pyflinkcep.tables.values import Field, grouping_key, key_getter

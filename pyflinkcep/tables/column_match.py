@@ -36,8 +36,7 @@ from pyflinkcep.matching.matcher import (
 )
 from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.shared_prefixes import SharedPrefixes
+from pyflinkcep.matching.results import Found, SharedPrefixes
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
 from pyflinkcep.matching.threads import LEAST_SHARE, cuts, results
 from pyflinkcep.pattern import Pattern

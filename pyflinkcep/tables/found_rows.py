@@ -12,8 +12,14 @@ import pyarrow as pa
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import in_one_piece, integers
-from pyflinkcep.matching.results import MATCH_TIME, Found, Result, known_times, stage_column
-from pyflinkcep.matching.shared_prefixes import SharedPrefixes
+from pyflinkcep.matching.results import (
+    MATCH_TIME,
+    Found,
+    Result,
+    SharedPrefixes,
+    known_times,
+    stage_column,
+)
 from pyflinkcep.tables.events import Timeout, as_event
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records

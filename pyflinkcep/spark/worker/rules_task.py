@@ -26,8 +26,7 @@ from pyflinkcep.rules.rule_pages import RulePages
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
-from pyflinkcep.spark.worker.pack import PackTask
-from pyflinkcep.spark.worker.packets import Packets
+from pyflinkcep.spark.worker.pack import Packets, PackTask
 from pyflinkcep.spark.worker.runtime import large_tables, running
 from pyflinkcep.tables.order import Rows
 

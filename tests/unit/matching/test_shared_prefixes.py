@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern, match
-from pyflinkcep.matching import shared_prefixes
-from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.shared_prefixes import SharedPrefixes
+from pyflinkcep.matching import results as module
+from pyflinkcep.matching.results import Found, SharedPrefixes
 from tests.unit.tables.support import answer
 
 NAMES = ("kinds", "times", "ends", "stage_of", "handles")
@@ -43,9 +42,9 @@ def assert_equal(left: Found, right: Found) -> None:
 def test_results_come_back(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of them, all, or a part at a time, with the same events in the same order."""
     found = results(seed, 300, most_own=2 + seed)
-    monkeypatch.setattr(shared_prefixes, "_LEAST_EVENTS", 100)
-    monkeypatch.setattr(shared_prefixes, "_LEAST_LENGTH", 0)
-    parts = list(map(shared_prefixes._Part.of, found.parts(100)))
+    monkeypatch.setattr(module, "_LEAST_EVENTS", 100)
+    monkeypatch.setattr(module, "_LEAST_LENGTH", 0)
+    parts = list(map(module._Part.of, found.parts(100)))
     begins = np.r_[0, np.cumsum([len(part.own) for part in parts])].tolist()
     shared = SharedPrefixes(parts, begins)
     assert len(shared) == len(found)

@@ -21,7 +21,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, Progress, match
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError, StateLimitError
-from pyflinkcep.matching.hashing import hashes
+from pyflinkcep.matching.keys import hashes
 from pyflinkcep.matching.memory import memory_bytes
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.tables import buckets, spilled_match

@@ -5,21 +5,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.numbers import (
+    MOST_DIGITS,
+    NUMBER_FUNCTIONS,
+    needed,
+    of_operation,
+    rounded_digits,
+    whole_digits,
+)
 from pyflinkcep.expressions.parser import event_tree
-from pyflinkcep.expressions.sql_functions import CASTS, FIELDS
-from pyflinkcep.expressions.sql_types import INT
-from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree, quoted_name
+from pyflinkcep.expressions.sql_functions import CASTS, FIELDS, FUNCTIONS
+from pyflinkcep.expressions.sql_types import (
+    ARRAY,
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DAYS,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    MAP,
+    STRING,
+    STRUCT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    SqlType,
+    array_of,
+)
+from pyflinkcep.expressions.tree import (
+    COMPARISONS,
+    Call,
+    Leaf,
+    Literal,
+    Operation,
+    Tree,
+    quoted_name,
+)
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.portable.operations import called, computed, element, member
-from pyflinkcep.spark.plan.portable.values import MONTHS, Part, Setting, Value, added, cast_value
+from pyflinkcep.spark.plan.portable.values import (
+    BEFORE,
+    MONTHS,
+    RANGE,
+    Part,
+    Setting,
+    Value,
+    added,
+    cast_value,
+    days_between,
+    distance,
+    failing_if,
+    has_floats,
+    is_clock,
+    listed,
+    moved,
+    narrowed,
+    since_epoch,
+    text_of,
+)
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 # A window function of a column, over a window of columns.
@@ -134,3 +186,478 @@ def _call(part: Part) -> Value:
     if part.detail or not function:
         raise part.unknown()
     return called(part)
+
+
+# --- operators: comparisons, arithmetic, choices
+
+_SIGNED_DIGITS = 34  # Of more digits, Spark rounds a decimal when it changes its sign
+_BEYOND = f"{float(2**63)!r}D"
+_NAN = "cast('NaN' AS double)"
+_ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the result"
+
+
+def computed(tree: Operation, operands: Sequence[Value], setting: Setting, by_zero: bool) -> Value:
+    """Return an operation with Spark's value."""
+    operator = tree.operator
+    if operator in ("/", "%", "div", "pmod") and (by_zero or not setting.ansi):
+        operands = [operands[0], _not_zero(operands[1])]
+    part = Part(operator, tree.text or operator, operands, setting, tree.detail)
+    if operator in ("+", "-", "*") and any(map(is_clock, operands)):
+        return moved(part)
+    if operator not in _RULES:
+        raise part.unknown()
+    return _RULES[operator](part)
+
+
+def _not_zero(value: Value) -> Value:
+    """Return a divisor, NULL for zero; to the engine's own nullif, -0.0 is another number."""
+    if value.value:
+        return value
+    return Value(f"(CASE WHEN {value.sql} = 0 THEN NULL ELSE {value.sql} END)", value.type)
+
+
+# --- comparisons and choices
+
+
+def _comparable(part: Part) -> list[Value]:
+    """Return values that compare as in Spark: of one type, with one form of NaN."""
+    type_ = part.common_type(part.operands)
+    if type_.is_float:
+        return _of_one_nan(part)
+    if has_floats(type_):
+        raise part.refused("the parts may be NaN", "compare the parts")
+    if type_.is_decimal:
+        return list(part.operands)  # the engine compares whole numbers and decimals exactly
+    return [value.as_type(type_, part.setting) for value in part.operands]
+
+
+def _of_one_nan(part: Part) -> list[Value]:
+    doubles = (value.as_type(DOUBLE, part.setting) for value in part.operands)
+    return [
+        v if v.literal or v.type == VOID else Value(f"nanvl({v.sql}, {_NAN})", DOUBLE)
+        for v in doubles
+    ]
+
+
+def _compared(part: Part) -> Value:
+    return Value(f"({listed(_comparable(part), f' {part.operator} ')})", BOOLEAN)
+
+
+def _logic(form: str, part: Part) -> Value:
+    if not all(value.type in (BOOLEAN, VOID) for value in part.operands):
+        raise part.refused("it is about values that are not true or false", "compare them")
+    return Value(form.format(listed(part.operands, f" {part.operator.upper()} ")), BOOLEAN)
+
+
+def _asked(part: Part) -> Value:
+    return Value(f"({part.operands[0].sql} {part.operator.upper()})", BOOLEAN)
+
+
+def _among(part: Part) -> Value:
+    part.chosen(part.operands)
+    value, *others = _comparable(part)
+    if value.type.is_float:  # among columns, the engine tells -0.0 and 0.0 apart
+        tests = (f"{value.sql} = {other.sql}" for other in others)
+        return Value(f"({' OR '.join(tests)})", BOOLEAN)
+    return Value(f"({value.sql} IN ({listed(others)}))", BOOLEAN)
+
+
+def _first_known(part: Part) -> Value:
+    values, type_ = part.chosen(part.operands)
+    return Value(f"coalesce({', '.join(values)})", type_)
+
+
+def _extreme(part: Part) -> Value:
+    values, type_ = part.chosen(part.operands)
+    if STRING in (types := {v.type for v in part.operands} - {VOID}) and len(types) > 1:
+        raise part.refused("it compares texts with other values", "cast them")
+    if type_.is_float:
+        values, type_ = [value.sql for value in _of_one_nan(part)], DOUBLE
+    return Value(f"{part.operator}({', '.join(values)})", type_)
+
+
+def _case(part: Part) -> Value:
+    pairs = len(part.operands) // 2
+    values = [*part.operands[1 : 2 * pairs : 2], *part.operands[2 * pairs :]]
+    typed, type_ = part.chosen(values)
+    conditions = [value.sql for value in part.operands[: 2 * pairs : 2]]
+    branches = [f"WHEN {c} THEN {v}" for c, v in zip(conditions, typed, strict=False)]
+    otherwise = [f"ELSE {typed[-1]}"] if len(values) > pairs else []
+    return Value(" ".join(["(CASE", *branches, *otherwise, "END)"]), type_)
+
+
+# --- arithmetic
+
+
+def _calculated(part: Part) -> Value:
+    type_ = part.number_type()
+    if type_.is_float or (type_.is_whole and not part.setting.ansi):
+        return part.infix(type_, type_)
+    if type_.is_decimal:
+        digits = needed(part.operator, *part.digits(type_))
+        return part.decimal(part.infix(type_).sql, digits)
+    # Computed in more digits and cast, which fails out of the range.
+    wide = "decimal(19, 0)" if type_ == BIGINT else "bigint"
+    sides = [f"cast({value.sql} AS {wide})" for value in part.operands]
+    return Value(narrowed(f" {part.operator} ".join(sides), type_.sql), type_)
+
+
+def _quotient(part: Part) -> Value:
+    type_ = part.number_type()
+    if not type_.is_decimal:
+        return part.infix(DOUBLE, DOUBLE)
+    a, b = part.digits(type_)
+    digits = of_operation("/", a, b)
+    if digits.scale < a.scale:
+        raise part.refused(
+            f"of {a.scale} digits after the point it keeps {digits.scale}",
+            "cast to fewer digits before",
+        )
+    dividend = f"cast({part.operands[0].sql} AS decimal({MOST_DIGITS}, {digits.scale}))"
+    divisor = f"cast({part.operands[1].sql} AS decimal({b.precision}, {b.scale}))"
+    return part.decimal(f"{dividend} / {divisor}", digits)
+
+
+def _remainder(part: Part) -> Value:
+    type_ = part.number_type()
+    sides = list(part.operands)
+    if not type_.is_decimal:
+        sides = [value.as_type(type_, part.setting) for value in sides]
+    a, b = (side.sql for side in sides)
+    if part.operator == "pmod" and type_.is_float and part.setting.ansi:
+        b = failing_if(f"{b} = 0", b, "pmod: remainder by zero")
+    sql = f"pmod({a}, {b})" if part.operator == "pmod" else f"({a} % {b})"
+    if not type_.is_decimal:
+        return Value(sql, type_)
+    return part.decimal(sql, needed("%", *part.digits(type_)))
+
+
+def _whole_quotient(part: Part) -> Value:
+    if not all(value.type.is_whole for value in part.operands):
+        raise part.refused("it divides numbers that are not whole", "write floor(a / b)")
+    return part.infix(BIGINT, BIGINT)
+
+
+def _signed(form: str, part: Part) -> Value:
+    (value,) = part.operands
+    if part.operator == "neg" and isinstance(value.value, int) and value.sql[-1:] != ")":
+        return Value.of(Literal(-value.value))
+    own = value.type
+    if not own.is_number and own not in (DAYS, INTERVAL):
+        raise part.refused("it is of no number", "cast it")
+    sql = form.format(value.sql)
+    if own.is_decimal:  # which is not what the engine says it is
+        sql = f"cast({sql} AS {own.sql})"
+        if own.digits > _SIGNED_DIGITS:
+            raise part.refused(
+                f"Spark rounds it to {_SIGNED_DIGITS} digits",
+                f"cast to a decimal of at most {_SIGNED_DIGITS} digits",
+            )
+    return Value(sql, own)
+
+
+def _to_whole(part: Part) -> Value:
+    (value,) = part.operands
+    if value.type.is_decimal:
+        return part.decimal(f"{part.operator}({value.sql})", whole_digits(value.digits))
+    if part.number_type().is_whole:
+        return value.as_type(BIGINT, part.setting)
+    number = part.cast(value, DOUBLE)
+    sql = f"{part.operator}({number})"
+    if part.setting.ansi:  # beyond the range it is its end, and of NaN 0
+        bad = f"NOT isnan({number}) AND ({number} > {_BEYOND} OR {number} < -{_BEYOND})"
+        sql = failing_if(bad, sql, "overflow: the result does not fit bigint")
+    return Value(sql, BIGINT)
+
+
+def _rounded(part: Part) -> Value:
+    """Return a number of some digits; a cut one as a difference of its remainder."""
+    value, is_cut = part.operands[0], part.operator == "truncate"
+    digits, sql = part.operands[1].value if len(part.operands) > 1 else 0, value.sql
+    if not isinstance(digits, int):
+        raise part.unknown()
+    if value.type.is_decimal and digits >= 0:
+        found = rounded_digits(value.digits, digits)
+        form = f"round({sql}, {digits})"
+        if is_cut:
+            form = f"({sql} - {sql} % cast('1e-{found.scale}' AS decimal(38, {found.scale})))"
+        return part.decimal(form, found)
+    if value.type == DOUBLE and digits == 0:
+        cut = f"IF(abs({sql}) < {2.0**53!r}D, {sql} - {sql} % 1D, {sql})"
+        return Value(f"({cut if is_cut else f'round({sql})'} + 0D)", DOUBLE)  # no -0.0
+    if value.type.is_whole and digits >= 0:
+        return value
+    raise part.refused("it rounds the number's binary value", _ROUNDED_TO_DOUBLE)
+
+
+def _of_doubles(form: str, part: Part) -> Value:
+    part.number_type()
+    doubles = (part.cast(value, DOUBLE) for value in part.operands)
+    return Value(form.format(*doubles), DOUBLE)
+
+
+# --- texts
+
+
+def _joined(part: Part) -> Value:
+    if any(value.type.inner for value in part.operands):
+        raise part.refused("it joins values that are no texts", BEFORE)
+    return Value(f"({listed(_texts(part), ' || ')})", STRING)
+
+
+def _texts(part: Part) -> list[Value]:
+    return [text_of(value, part) for value in part.operands]
+
+
+def _like(part: Part) -> Value:
+    value, pattern = part.operands
+    return Value(f"({text_of(value, part).sql} LIKE {pattern.sql})", BOOLEAN)
+
+
+_POWER = (
+    "(CASE WHEN isnan({1}) OR (abs({0}) = 1D AND abs({1}) = double('Infinity')) "
+    "THEN double('NaN') "
+    "WHEN {0} = 0D AND {1} < 0D THEN double(if(cast({0} AS string) LIKE '-%' "
+    "AND abs({1} % 2D) = 1D, '-Infinity', 'Infinity')) ELSE power({0}, {1}) END)"
+)
+_RULES: dict[str, Callable[[Part], Value]] = {
+    **dict.fromkeys(COMPARISONS, _compared),
+    **dict.fromkeys(("and", "or"), partial(_logic, "({})")), "not": partial(_logic, "(NOT {})"),
+    "is null": _asked, "is not null": _asked, "in": _among, "coalesce": _first_known,
+    "greatest": _extreme, "least": _extreme, "case": _case,
+    **dict.fromkeys(("+", "-", "*"), _calculated), "/": _quotient,
+    "%": _remainder, "pmod": _remainder, "div": _whole_quotient,
+    "neg": partial(_signed, "(- {0})"), "abs": partial(_signed, "abs({0})"),
+    "floor": _to_whole, "ceil": _to_whole, "round": _rounded, "truncate": _rounded,
+    **{name: partial(_of_doubles, f"{name}({{0}})") for name in NUMBER_FUNCTIONS},
+    "power": partial(_of_doubles, _POWER), "||": _joined, "like": _like,
+    "startswith": lambda part: Value(f"startswith({listed(_texts(part))})", BOOLEAN),
+    "datediff": days_between, "timestampdiff": distance,
+}  # fmt: skip
+
+
+# --- functions
+
+# By function, what its arguments are: s anything with a text, t a text, i a whole number, n one of
+# at most 32 bits, l one as bigint, 0 a literal from 0, x a number, c a time, d a date, m a
+# TIMESTAMP of a moment, e that of any time, a an array or map.
+_TAKEN = {
+    **dict.fromkeys(
+        ("lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim", "reverse",
+         "octet_length", "bit_length", "length", "char_length", "character_length", "len",
+         "ascii"), "s"),
+    **dict.fromkeys(("replace", "translate"), "sss"),
+    **dict.fromkeys(
+        ("endswith", "contains", "instr", "locate", "position", "levenshtein"), "ss"),
+    **dict.fromkeys(("left", "right", "repeat"), "s0"),
+    **dict.fromkeys(("substring", "substr"), "si"),
+    **dict.fromkeys(("split_part", "substring_index"), "ssi"),
+    **dict.fromkeys(("lpad", "rpad"), "s0s"), "concat_ws": "ss", "nanvl": "xx", "isnan": "x",
+    **dict.fromkeys(("size", "cardinality"), "a"),
+    **dict.fromkeys(("unix_seconds", "unix_millis", "unix_micros"), "m"),
+    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), "e"),
+    **dict.fromkeys(("timestamp_seconds", "timestamp_millis"), "l"),
+    **dict.fromkeys(("md5", "sha1", "crc32"), "t"), "sha2": "ti",
+    **dict.fromkeys(
+        ("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekofyear",
+         "weekday", "hour", "minute", "second", "last_day"), "c"),
+    **dict.fromkeys(("date_add", "date_sub", "dateadd", "add_months"), "cn"),
+    "unix_date": "d", **dict.fromkeys(("date_from_unix_date", "timestamp_micros"), "i"),
+    "make_date": "iii",
+    **dict.fromkeys(
+        ("rand", "random", "uuid", "current_date", "curdate", "current_timestamp", "now"), ""),
+}  # fmt: skip
+# The types of those that are not computed in memory.
+_TYPES = {
+    **dict.fromkeys(("bit_length", "levenshtein", "size", "cardinality"), INT),
+    **dict.fromkeys(
+        ("crc32", "unix_seconds", "unix_millis", "unix_micros", "unix_timestamp",
+         "to_unix_timestamp"), BIGINT),
+    **dict.fromkeys(("md5", "sha1", "sha2", "split_part", "concat_ws", "uuid"), STRING),
+    **dict.fromkeys(("nanvl", "rand", "random"), DOUBLE), "isnan": BOOLEAN,
+    **dict.fromkeys(
+        ("timestamp_seconds", "timestamp_millis", "timestamp_micros", "current_timestamp", "now"),
+        TIMESTAMP),
+    **dict.fromkeys(("current_date", "curdate"), DATE),
+}  # fmt: skip
+
+
+def _at(micros: int) -> str:
+    """Return the form of the time some units of so many microseconds after the epoch."""
+    most = RANGE // micros
+    bad = f"{{0}} > {most} OR {{0}} < -{most}"
+    return f"timestamp_micros({failing_if(bad, '{0}', 'overflow: no such time')} * {micros}L)"
+
+
+# Those that are written otherwise on the engine.
+_FORMS = {
+    "isnan": "coalesce(isnan({0}), false)",
+    "weekday": "cast(pmod(dayofweek({0}) + 5, 7) AS int)",
+    **dict.fromkeys(("size", "cardinality"), "cast(size({0}) AS int)"),
+    "unix_seconds": since_epoch("{0}", 10**6), "unix_millis": since_epoch("{0}", 10**3),
+    # Before 1970 too, Spark leaves the rest off.
+    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), "(unix_micros({0}) div 1000000L)"),
+    "timestamp_seconds": _at(10**6), "timestamp_millis": _at(10**3),
+}  # fmt: skip
+_TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def called(part: Part) -> Value:
+    """Return a function with Spark's value."""
+    function, operands = part.operator, part.operands
+    special = _SPECIAL.get(function)
+    found = None if special is None else special(part)
+    if found is not None:
+        return found
+    taken, count = _TAKEN.get(function), len(operands)
+    if taken is None or not (count == len(taken) or (function == "concat_ws" and count > 2)):
+        raise part.unknown()
+    taken += taken[-1:] * (count - len(taken))
+    given = [_argument(of, value, part) for of, value in zip(taken, operands, strict=True)]
+    type_ = _TYPES.get(function) or FUNCTIONS[function].type_of([STRING for _ in given])
+    assert type_ is not None
+    return Value(_FORMS.get(function, f"{function}({', '.join(given)})").format(*given), type_)
+
+
+def _argument(of: str, value: Value, part: Part) -> str:
+    own = value.type
+    if of == "s":
+        return text_of(value, part).sql
+    if of in "me" and own.is_time and (of == "e" or own != DATE):
+        return part.cast(value, TIMESTAMP)
+    if of == "l" and own.is_whole:
+        return part.cast(value, BIGINT)
+    is_given = (
+        (of not in "mela" and own == VOID)
+        or (of == "t" and own == STRING)
+        or (of == "d" and own == DATE)
+        or (of == "n" and own.is_whole and own != BIGINT)
+        or (of == "0" and isinstance(value.value, int) and value.value >= 0)
+        or (of == "a" and own.name in (ARRAY, MAP))
+    )
+    if is_given:
+        return value.sql
+    if of == "x" and own.is_number:
+        return part.cast(value, DOUBLE)
+    if of == "i" and own.is_whole:
+        return value.sql if own.bits > 16 else part.cast(value, INT)
+    if of == "c" and own.is_time:
+        part.needs_utc(own)
+        return value.sql
+    raise part.unknown()
+
+
+def _substring(part: Part) -> Value | None:
+    if len(part.operands) != 3:
+        return None
+    begins, length = (value.value for value in part.operands[1:])
+    if not (isinstance(begins, int) and isinstance(length, int) and begins >= 0 and length >= 0):
+        raise part.refused(
+            "it counts from the end otherwise", "begin at 1 or later; write right(text, n)"
+        )
+    return Value(f"substring({text_of(part.operands[0], part).sql}, {begins}, {length})", STRING)
+
+
+def _nvl2(part: Part) -> Value | None:
+    if len(part.operands) != 3:
+        return None
+    (known, other), type_ = part.chosen(part.operands[1:])
+    return Value(f"if({part.operands[0].sql} IS NOT NULL, {known}, {other})", type_)
+
+
+def _holds(part: Part) -> Value | None:
+    if len(part.operands) != 2:
+        return None
+    array, value = part.operands
+    own = array.type.inner[0] if array.type.name == ARRAY else None
+    if own is None or value.type == VOID:
+        return None
+    type_ = part.common_type([Value("", own), Value(value.sql, value.type)])
+    if has_floats(type_) or (own == STRING) != (value.type == STRING):
+        return None
+    values = part.cast(array, array_of(type_))
+    found = f"array_contains({values}, {part.cast(value, type_)})"
+    unknown = f"size(filter({values}, v -> v IS NULL)) > 0"
+    return Value(f"if(({found}) OR NOT ({unknown}), {found}, NULL)", BOOLEAN)
+
+
+def _array(part: Part) -> Value:
+    values, type_ = part.chosen(part.operands)
+    return Value(f"array({', '.join(values)})", array_of(type_))
+
+
+def _struct(part: Part) -> Value | None:
+    names = [value.sql[1:-1] for value in part.operands]
+    are_names = [value.sql == quoted_name(n) for value, n in zip(part.operands, names, strict=True)]
+    return _of_fields(part, names, part.operands) if all(are_names) else None
+
+
+def _named_struct(part: Part) -> Value | None:
+    names, values = [name.value for name in part.operands[::2]], part.operands[1::2]
+    is_known = len(names) == len(values) and all(isinstance(name, str) for name in names)
+    return _of_fields(part, names, values) if is_known else None
+
+
+def _of_fields(part: Part, names: Sequence[str], values: Sequence[Value]) -> Value:
+    type_ = SqlType(STRUCT, inner=tuple(value.type for value in values), fields=tuple(names))
+    return Value(f"{part.operator}({listed(part.operands)})", type_)
+
+
+def _element_at(part: Part) -> Value | None:
+    if len(part.operands) != 2:
+        return None
+    return Value(f"{part.operator}({listed(part.operands)})", _element_type(part))
+
+
+def _truncated(part: Part) -> Value | None:
+    if len(part.operands) != 2 or str(part.operands[0].value).upper() not in _TRUNCATED:
+        return None
+    unit, time = part.operands
+    if not time.type.is_time:
+        return None
+    if time.type != TIMESTAMP_NTZ:
+        part.needs_utc()
+    return Value(f"date_trunc({unit.sql}, {part.cast(time, TIMESTAMP)})", TIMESTAMP)
+
+
+_SPECIAL: dict[str, Callable[[Part], Value | None]] = {
+    "substring": _substring, "substr": _substring, "nvl2": _nvl2, "struct": _struct,
+    "named_struct": _named_struct, "array_contains": _holds, "array": _array,
+    "date_trunc": _truncated, "element_at": _element_at, "try_element_at": _element_at,
+}  # fmt: skip
+
+
+# --- parts of values
+
+
+def member(part: Part) -> Value:
+    """Return a field of a struct."""
+    (owner,), name = part.operands, part.detail
+    for field, type_ in zip(owner.type.fields, owner.type.inner, strict=False):
+        if field.casefold() == name.casefold() and type_ is not None:
+            sql = f"{owner.sql}.{quoted_name(name)}"  # of a NULL struct, what Arrow has there
+            return Value(f"if({owner.sql} IS NULL, NULL, {sql})", type_)
+    raise part.unknown()
+
+
+def element(part: Part) -> Value:
+    """Return an element of an array or map."""
+    whole, key = part.operands
+    return Value(f"{whole.sql}[{key.sql}]", _element_type(part))
+
+
+def _element_type(part: Part) -> SqlType:
+    whole, key = part.operands
+    keys, found = whole.type.inner[0] if whole.type.inner else None, None
+    if whole.type.name == ARRAY and key.type.is_whole:
+        found = keys
+    elif (
+        whole.type.name == MAP
+        and keys is not None
+        and not has_floats(keys)
+        and (key.type == VOID or part.common_type([Value("", keys), key]) == keys)
+    ):
+        found = whole.type.inner[1]
+    if found is None:
+        raise part.unknown()
+    return found

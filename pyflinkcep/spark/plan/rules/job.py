@@ -38,8 +38,7 @@ from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import RULES, layout_facts
-from pyflinkcep.spark.worker.pack import PackTask, RowsTask
-from pyflinkcep.spark.worker.packets import BUCKET, PACKETS, Packets
+from pyflinkcep.spark.worker.pack import BUCKET, PACKETS, Packets, PackTask, RowsTask
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, RulesTask, SendingTask
 from pyflinkcep.tables.sql import evaluated_by
 from pyflinkcep.tables.typed_columns import widest

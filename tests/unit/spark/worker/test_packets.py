@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep.matching.columns import integers
-from pyflinkcep.spark.worker.packets import PACKETS, Packets
+from pyflinkcep.spark.worker.pack import PACKETS, Packets
 
 _EVENTS = 20_000
 _TABLE = pa.table(
