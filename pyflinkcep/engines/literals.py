@@ -53,7 +53,7 @@ def literal_hits(
             found = module.literals(
                 data,
                 np.ascontiguousarray(ends, np.int64),
-                tuple(test.literal.encode() for test in tests),
+                tuple(test.literal.encode(errors="surrogatepass") for test in tests),
                 bytes(test.begins + 2 * test.ends for test in tests),
             )
         if found is not None:

@@ -277,12 +277,21 @@ _LINES = "\n\r\u0085\u2028\u2029"
 _CLASSES = frozenset("dDwWsS")
 _ESCAPED = frozenset("\\.[]{}()*+-?^$|/ \"'#&~=!<>:;,@%_`")
 _CONTROLS = frozenset("tnrf")
+_DOT, _ANY = f"[^{_LINES}]", r"[\s\S]"
+_END = "(?:\\Z|(?=(?:\r\n|[\r\u0085\u2028\u2029])\\Z)|(?<!\r)(?=\n\\Z))"
+# With the flag m, lines begin nowhere at the end of the text, and end between no \r and \n.
+_LINE_BEGIN = f"(?:(?!\\Z)(?:(?<!{_ANY})|(?<=[\n\u0085\u2028\u2029])|(?<=\r)(?!\n)))"
+_LINE_END = "(?:\\Z|(?=[\r\u0085\u2028\u2029])|(?<!\r)(?=\n))"
+_FLAGS = re.compile(r"\(\?([ims]+)\)")
+_COUNTED = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 
 
 @lru_cache(256)
 def matching(pattern: str) -> re.Pattern[str]:
     """Return a regular expression of Java."""
-    found, at, in_class = "", 0, False
+    given = _FLAGS.match(pattern)
+    flags, at = ("", 0) if given is None else (given[1], given.end())
+    found, in_class = "(?i)" if "i" in flags else "", False
     while at < len(pattern):
         char, following = pattern[at], pattern[at + 1 : at + 2]
         size = 1
@@ -300,20 +309,36 @@ def matching(pattern: str) -> re.Pattern[str]:
             if following == "]" or pattern.startswith("^]", at + 1):
                 raise _not_read(pattern)
         elif char == ".":
-            char = f"[^{_LINES}]"
+            char = _ANY if "s" in flags else _DOT
         elif char == "$":
-            char = f"(?=(?:\\r\\n|[{_LINES}])?\\Z)"
-        elif char == "(" and following == "?" and not pattern.startswith("(?:", at):
-            if not (at == 0 and pattern.startswith("(?i)")):
-                raise _not_read(pattern)
-            char, size = "(?i)", 4
-        elif char in "*+?}" and following == "+":
+            char = _LINE_END if "m" in flags else _END
+        elif char == "^" and "m" in flags:
+            char = _LINE_BEGIN
+        elif (
+            (char == "(" and following == "?" and not pattern.startswith("(?:", at))
+            or (char == "{" and not _COUNTED.match(pattern, at))
+            or (char in "*+?}" and following == "+")
+        ):
             raise _not_read(pattern)
         found, at = found + char, at + size
     try:
         return re.compile(found, re.ASCII)
     except re.error as cause:
         raise _not_read(pattern) from cause
+
+
+_ESCAPE = re.compile(r"\[\\s\\S\]|\\(.)", re.DOTALL)
+"""What matches any character, or one that stands after a backslash."""
+
+
+def plain_regex(pattern: str) -> str | None:
+    """Return a regular expression of Java as other engines read it; None if they may not."""
+    found = matching(pattern).pattern
+    # They know other classes, and fold other letters.
+    letters = {char for char in _ESCAPE.findall(found) if char.isalpha()}
+    if not letters <= {"Z"} or found.startswith("(?i)"):
+        return None
+    return _ESCAPE.sub(lambda one: "\\z" if one[1] == "Z" else one[0], found)
 
 
 def _not_read(pattern: str) -> NotSupportedError:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyflinkcep.eql.conditions import FieldColumn, Fields
 from pyflinkcep.eql.patterns import LOWER, UPPER
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.sql_functions import matching
+from pyflinkcep.expressions.sql_functions import matching, plain_regex
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
@@ -150,12 +150,11 @@ def _flags(found: pa.Array) -> Flags:
 
 
 def _fitting(texts: pa.Array, pattern: str) -> Flags:
-    # Arrow's expressions know neither Python's classes nor which letters fold: wildcards alone.
-    plain = pattern.replace(r"[\s\S]", "").replace(r"\\", "")
-    if not plain.startswith("(?i)") and not any(f"\\{letter}" in plain for letter in "dDwWsS"):
-        with suppress(pa.ArrowInvalid):  # nor more than 1000 repetitions
-            return _flags(pc.match_substring_regex(texts, pattern))
-    search = matching(pattern).search
+    search, plain = matching(pattern).search, plain_regex(pattern)
+    if plain is not None:
+        # Arrow's expressions know no more than 1000 repetitions, and nothing of what is around.
+        with suppress(pa.ArrowInvalid):
+            return _flags(pc.match_substring_regex(texts, plain))
     listed: Sequence[str] = texts.to_pylist()
     return np.fromiter((search(text) is not None for text in listed), np.bool_, len(listed))
 

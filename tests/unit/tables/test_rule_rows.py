@@ -12,9 +12,24 @@ import pytest
 
 from pyflinkcep.engines import literals
 from pyflinkcep.eql.patterns import LOWER, UPPER
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.rule_rows import RuleTests
+
+JAVA: dict[str, list[str]] = {
+    "a.b": ["a b", "axb"],
+    "(?s)a.b": ["a b", "a\nb", "a\rb", "a\u2028b", "axb"],
+    "(?is)A.B": ["a b", "a\nb", "a\rb", "a\u2028b", "axb"],
+    "^foo$": ["foo", "foo\n", "foo\r", "foo\r\n", "foo\u2028"],
+    "foo\r$": ["foo\r"],
+    "(?m)^foo$": ["foo", "foo\n", "foo\r", "foo\r\n", "foo\u2028", "x\nfoo", "x\r\nfoo\ny"],
+    "(?m)^$": ["\n\n", "a\n\nb"],
+    "(?i)^k$": ["K", "k"],
+    "(?i)^.s$": ["xS"],
+    r"a\sb": ["a b", "a\nb", "a\rb"],
+}
+"""Regular expressions, and what Spark says fits them, of the texts here and 80 others."""
 
 TEXTS = ("Abc", "abC x", "ÄB", "äb", "İ", "", "b", "x\ny")
 
@@ -69,6 +84,34 @@ def _tree(rng: random.Random, depth: int = 3) -> Tree:
         least = Operation("=", (Call("array_min", (Column("`l`"),)), Column("`a`")))
         return rng.choice([tree, fits, some, least, Operation("coalesce", (tree, Literal(False)))])
     return _test(rng, Column(rng.choice(["`a`", "`b`"])))
+
+
+@pytest.mark.parametrize("pattern", JAVA)
+def test_regular_expressions_are_those_of_java(pattern: str) -> None:
+    """Of few rows, of many and of columns the same texts fit, lines and case as in Java."""
+    texts = [*dict.fromkeys(text for own in JAVA.values() for text in own), "", "\u212a", "x\u017f"]
+    many = [*texts, *(f"{number}" for number in range(80))]
+    for given in (
+        EventFields.of_rows([{"a": text} for text in texts]),
+        EventFields.of_rows([{"a": text} for text in many]),
+        EventFields.of_table(pa.table({"a": many})),
+    ):
+        held = given.holds(Call("rlike", (Column("`a`"), Literal(pattern))))
+        assert sorted(many[at] for at in np.flatnonzero(held)) == sorted(JAVA[pattern])
+
+
+@pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[a-z&&[k]]", "x{,5}", "a{"])
+def test_regular_expressions_that_are_others_in_arrow(pattern: str) -> None:
+    """What Arrow would read as something else than Java is refused, of columns too."""
+    fields = EventFields.of_table(pa.table({"a": ["x"]}))
+    with pytest.raises(NotSupportedError, match="can only be evaluated by Spark"):
+        fields.holds(Call("rlike", (Column("`a`"), Literal(pattern))))
+
+
+def test_literals_that_no_text_has() -> None:
+    """Half of a pair of UTF-16 is in no text."""
+    half = Call("contains", (Column("`a`"), Literal("\ud800")))
+    assert not len(RuleTests.of([half]).on(EventFields.of_rows([{"a": "x"}])).rows(0))
 
 
 @pytest.mark.parametrize("plain", [False, True])
