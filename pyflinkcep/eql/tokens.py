@@ -58,6 +58,22 @@ def eql_tokens(text: str) -> list[Token]:
     ]
 
 
+def eql_words(text: str) -> list[str]:
+    """Return the words and signs of a query, which tell what it means whatever is between them."""
+    return [
+        text[token.start : token.end] if _needs_backquotes(text, token) else token.text
+        for token in eql_tokens(text)
+    ]
+
+
+def _needs_backquotes(text: str, token: Token) -> bool:
+    """Whether a name in backquotes would be a keyword, a literal or a sign without these."""
+    if not text.startswith("`", token.start):
+        return False
+    bare = _EQL.fullmatch(token.text)
+    return bare is not None and (bare.lastgroup != "name" or token.text in KEYWORDS)
+
+
 def string_value(text: str, token: Token) -> str:
     """Return the value of a text literal."""
     if token.text.startswith('"""'):
@@ -65,7 +81,8 @@ def string_value(text: str, token: Token) -> str:
 
     def unescaped(found: re.Match[str]) -> str:
         code = None if found[1] is None else int(found[1], 16)
-        if (code is None and found[2] not in _ESCAPES) or (code or 0) > 0x10FFFF:
+        is_half = code is not None and 0xD800 <= code < 0xE000  # of a pair, and no character
+        if (code is None and found[2] not in _ESCAPES) or (code or 0) > 0x10FFFF or is_half:
             start = token.start + 1 + found.start()
             what = f"the escape {found[0]} is unknown"
             hint = r'write \\ for a backslash, or """raw text""" without escapes'

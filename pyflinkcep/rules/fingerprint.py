@@ -17,8 +17,8 @@ from pyflinkcep.rules.aviator import sql_of_aviator
 
 def fingerprint_of(facts: Mapping[str, Any]) -> str:
     """Return 32 hexadecimal digits that stand for what JSON can say of a rule."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def meaning_of(document: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import attrs
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.eql.tokens import eql_tokens
+from pyflinkcep.eql.tokens import eql_words
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Path
@@ -162,8 +162,7 @@ class Rule:
         if isinstance(definition, Pattern):
             meaning = {"pattern": meaning_of(pattern_to_json(definition))}
         elif isinstance(definition, Eql):
-            words = [token.text for token in eql_tokens(definition.text)]
-            meaning = {"eql": words, "type": self.type}
+            meaning = {"eql": eql_words(definition.text), "type": self.type}
         elif isinstance(definition, SigmaCorrelation):
             known = dict(definition.conditions())
             rules = {**definition.rules, **{n: meaning_of_sql(one) for n, one in known.items()}}

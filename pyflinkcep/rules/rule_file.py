@@ -73,8 +73,8 @@ def length(part: Part) -> timedelta:
     found = re.findall(r"(\d+)([a-z]+)", text)
     try:
         return timedelta(milliseconds=sum(int(size) * _UNITS_MS[unit] for size, unit in found))
-    except OverflowError:
-        raise part.refused(f"{text!r} is too long", "write a shorter time") from None
+    except (OverflowError, ValueError):  # of thousands of digits
+        raise part.refused(f"{text!r:.80} is too long", "write a shorter time") from None
 
 
 def check_keys(part: Part, known: tuple[str, ...]) -> Mapping[str, Any]:

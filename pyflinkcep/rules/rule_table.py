@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import attrs
@@ -71,8 +71,10 @@ def _definition(definition: Definition) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a document of any kind of mappings and lists as JSON has it."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, date):  # which files of Sigma have
+        return value.isoformat()
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyflinkcep.engines.flink.operator.state_format import nfa_facts
 from pyflinkcep.eql import Eql
-from pyflinkcep.eql.tokens import eql_tokens
+from pyflinkcep.eql.tokens import eql_words
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.held_back import HeldBack
@@ -164,7 +164,7 @@ def _code(own: WantingRule, route: Fields, type_: str) -> int:
         # Of SQL that became a function, an automaton does not know the text.
         facts = {**nfa_facts(own.pattern.nfa), "conditions": list(pattern_texts(definition))}
     elif isinstance(definition, Eql):
-        facts["eql"] = [token.text for token in eql_tokens(definition.text)]
+        facts["eql"] = eql_words(definition.text)
         facts["type"] = type_
     elif isinstance(definition, SigmaCorrelation):
         facts["correlation"] = repr([link.correlation for link in definition.links.values()])

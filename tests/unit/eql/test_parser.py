@@ -113,6 +113,7 @@ WRONG = [
     ("any where length() > 1", "write length(s)"),
     ("any where a : 5", "=="),
     ('any where "\\d"', "raw text"),
+    (r'any where a == "\u{d800}"', "raw text"),
     ('any where "x', 'close it with "'),
     ("any where a in ()", "at least one value"),
     ("any where 99999999999999999999 > a", "write a fraction"),

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import yaml
 
 import pyflinkcep.rules
 from pyflinkcep import Eql, InputError, NotSupportedError, Pattern, SimpleCondition
-from pyflinkcep.rules import Rule, RuleFileError, checkRules, readRules
+from pyflinkcep.rules import Rule, RuleFileError, SigmaCorrelation, checkRules, readRules
 from pyflinkcep.rules.__main__ import main
+from pyflinkcep.rules.document import Part
+from pyflinkcep.rules.rule_file import rule_of
+from pyflinkcep.rules.rule_table import rule_to_document
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "rules.md"
@@ -155,6 +159,7 @@ def test_json_is_no_yaml(write: Write) -> None:
         (HEAD + "- next: a\n", 2, "Duplicate pattern name: a"),
         (HEAD + "within: 5 minutes\n", 5, "expected a length of time, got '5 minutes'"),
         (HEAD + f"within: {10**15}d\n", 5, f"'{10**15}d' is too long"),
+        (HEAD + f"within: {'9' * 5000}d\n", 5, f"'{'9' * 79} is too long"),
         (HEAD + "skip: later\n", 5, "'later' is not known"),
         (HEAD + "skip: {skipToFirst: a, skipToLast: a}\n", 5, "expected one strategy"),
         ("rule: r\nquery: SEQ(\n", 2, "line 1"),
@@ -328,6 +333,33 @@ def test_texts_in_what_only_spark_reads() -> None:
     )
 
     assert one == same != other
+
+
+@pytest.mark.parametrize(
+    ("other", "query"),
+    [
+        ("any where `null` == 1", "any where null == 1"),
+        ("`any` where true", "any where true"),
+        ('any where a == `"b"`', 'any where a == "b"'),
+        ("any where a == `1`", "any where a == 1"),
+    ],
+)
+def test_backquotes_that_mean_something(other: str, query: str) -> None:
+    """A name in backquotes that is a keyword or a literal without these is not the same in EQL."""
+    assert Rule("r", Eql(other)).fingerprint != Rule("r", Eql(query)).fingerprint
+    assert (
+        Rule("r", Eql("any where `a` == 1")).fingerprint
+        == Rule("r", Eql("any where a == 1")).fingerprint
+    )
+
+
+def test_fingerprints_of_whole_files_of_sigma() -> None:
+    """Dates, which YAML reads as such, stand in files of Sigma and are no hindrance."""
+    counted = {"type": "event_count", "rules": ["f"], "timespan": "1s", "condition": {"gte": 1}}
+    whole = {"title": "t", "date": date(2026, 11, 28), "correlation": counted}
+    own = Rule("r", SigmaCorrelation(whole, {"f": "n = 1"}))
+
+    assert own.fingerprint == rule_of(Part(rule_to_document(own)), {}).fingerprint
 
 
 def test_fingerprints_of_queries_and_documents(write: Write) -> None:
