@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import uuid
@@ -449,10 +450,19 @@ def _checked(row: Row, valid_from: datetime | None) -> _Proposed:
         raise InvalidArgumentError(failure, hint or "mend the rule, or the test")
     finishing_time(rule)
     document = rule_to_document(rule)
+    _check_texts(rule.name, document)
     fingerprint = rule_of(Part(document), registry_of(None)).fingerprint
     own = row.valid_from or valid_from
     moment = None if own is None else in_utc(own)
     return _Proposed(rule, document, fingerprint, moment, row.is_paused)
+
+
+def _check_texts(*given: Any) -> None:
+    """Refuse half of a pair of UTF-16, which no file has."""
+    text = json.dumps(given, ensure_ascii=False)
+    half = next((char for char in text if "\ud800" <= char < "\ue000"), None)
+    if half is not None:
+        raise InvalidArgumentError(f"{half!r} is no character", "write the whole character")
 
 
 def _changes(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +18,7 @@ from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError,
 from pyflinkcep.sigma.condition import Alternative, alternatives_of
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MOST_DAYS, _MOST_DIGITS, _MOST_BOUND = timedelta.max.days, 15, 1e300
 _PARTS = ("type", "rules", "group-by", "timespan", "aliases", "condition", "generate")
 
 BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
@@ -192,10 +194,15 @@ class _Reading:
                 f"{self.name}: timespan {given!r}: weeks, months and years are not supported",
                 "write days, such as 7d",
             )
-        if found is None or found[2] not in _UNITS or not int(found[1]):
-            problem = "it has no timespan" if given is None else f"timespan {given!r}"
+        if found is None or found[2] not in _UNITS or not found[1].strip("0"):
+            problem = "it has no timespan" if given is None else f"timespan {given!r:.80}"
             raise self._wrong(problem, "write a whole number from 1 and s, m, h or d, such as 90m")
-        return int(found[1]) * _UNITS[found[2]]
+        # Python reads no numbers of thousands of digits.
+        milliseconds = int(found[1].lstrip("0")[:_MOST_DIGITS]) * _UNITS[found[2]]
+        if len(found[1].lstrip("0")) > _MOST_DIGITS or milliseconds > _MOST_DAYS * _UNITS["d"]:
+            problem = f"the timespan {given!r:.80} is longer than any calendar"
+            raise self._wrong(problem, f"write at most {_MOST_DAYS}d")
+        return milliseconds
 
     def _aliases(self, rules: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         given = self.section.get("aliases") or {}
@@ -204,10 +211,13 @@ class _Reading:
         for alias, fields in given.items():
             if not isinstance(fields, Mapping):
                 raise self._wrong(f"alias {alias!r}: {fields!r:.80}", "write a field for each rule")
-            for rule in fields:
+            for rule, field in fields.items():
                 if rule not in rules:
                     hint = did_you_mean(str(rule), rules, "name a rule of the correlation")
                     raise self._wrong(f"alias {alias!r}: unknown rule {rule!r}", hint)
+                if not isinstance(field, str):
+                    problem = f"alias {alias!r}: expected the name of a field, got {field!r:.80}"
+                    raise self._wrong(problem, f"write {rule}: name")
         return given
 
     # --- conditions
@@ -265,7 +275,8 @@ class _Reading:
             if name not in BOUNDS:
                 hint = did_you_mean(str(name), BOUNDS, f"the bounds are {', '.join(BOUNDS)}")
                 raise self._wrong(f"unknown bound {name!r}", hint)
-            if isinstance(bound, bool) or not isinstance(bound, int | float):
+            is_number = isinstance(bound, int | float) and not isinstance(bound, bool)
+            if not is_number or not abs(bound) <= _MOST_BOUND:
                 raise self._wrong(f"{name}: expected a number, got {bound!r}", f"write {name}: 5")
             bounds.append((str(name), bound))
         return tuple(bounds)

@@ -164,6 +164,11 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         InvalidArgumentError,
         "rule 'bad': whenReplaced: finish needs a window",
     ),
+    "half a character": (
+        lambda: [Rule("bad", Pattern.begin("a").where("s = '\ud800'"))],
+        InvalidArgumentError,
+        "rule 'bad': .* is no character",
+    ),
     "select": (lambda: [rule("bad", select=dict)], InvalidArgumentError, "rule 'bad': .*select"),
     "two of one name": (lambda: [rule("bad"), rule("bad")], InvalidArgumentError, "'bad' is the name"),
     "no rule": (lambda: ["bad"], InvalidArgumentError, "expected a Rule, got 'bad'"),

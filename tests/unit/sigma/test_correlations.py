@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -197,6 +198,8 @@ _COUNT = correlation("event_count", condition={"gte": 2})
         (_COUNT | {"timespan": "1.5h"}, "timespan '1.5h'"),
         (_COUNT | {"timespan": "0m"}, "timespan '0m'"),
         (_COUNT | {"timespan": "2w"}, "weeks"),
+        (_COUNT | {"timespan": "99999999999d"}, "longer than any calendar"),
+        (_COUNT | {"timespan": "9" * 5000 + "s"}, "longer than any calendar"),
         (_COUNT | {"rules": []}, "no rules"),
         (_COUNT | {"rules": ["a", "a"]}, "named twice"),
         (_COUNT | {"groupby": "u"}, "unknown part 'groupby'"),
@@ -204,10 +207,13 @@ _COUNT = correlation("event_count", condition={"gte": 2})
         (_COUNT | {"condition": {}}, "no bound"),
         (_COUNT | {"condition": {"above": 2}}, "unknown bound 'above'"),
         (_COUNT | {"condition": {"gte": "2"}}, "expected a number"),
+        (_COUNT | {"condition": {"gte": math.nan}}, "expected a number"),
+        (_COUNT | {"condition": {"lt": math.inf}}, "expected a number"),
         (_COUNT | {"condition": {"gt": 5, "lt": 6}}, "no number fits"),
         (_COUNT | {"condition": {"lt": 0}}, "no number fits"),
         (_COUNT | {"condition": {"gte": 2, "field": "u"}}, "with a field"),
         (_COUNT | {"aliases": {"p": {"z": "u"}}}, "unknown rule 'z'"),
+        (_COUNT | {"aliases": {"p": {"a": 5}}}, "alias 'p': expected the name of a field, got 5"),
         (_COUNT | {"generate": "yes"}, "generate"),
         (correlation("value_count", condition={"gte": 2}), "without a field"),
         (correlation("value_sum", condition={"gte": 2, "field": ["u", "v"]}), "several fields"),
