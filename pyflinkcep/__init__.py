@@ -182,7 +182,7 @@ _NAMES = {
 """Where names are, which load when they are asked for: workers do not need what users write."""
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES["automaton_diagram"] = "engines.flink.nfa.compiler.automaton_diagram"
+_MODULES["automaton_diagram"] = "engines.flink.nfa.automaton_diagram"
 _MODULES["pattern_from_json"] = "rules.pattern_reader"
 _MODULES["pattern_to_json"] = "rules.pattern_writer"
 """For patterns, which stand below what draws, reads and writes them."""

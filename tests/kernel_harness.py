@@ -13,7 +13,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
-from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.engines.flink.stored_state import StateReader, StateWriter
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness

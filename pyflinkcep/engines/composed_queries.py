@@ -13,13 +13,14 @@ from pyflinkcep.engines.compressed.counting import (
     NOTHING,
     Compressed,
     Ended,
+    MatchArrays,
     MeasuredValues,
+    Node,
     Roots,
     Total,
     Whole,
     combined,
 )
-from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable

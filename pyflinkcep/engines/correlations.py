@@ -16,9 +16,9 @@ from pyflinkcep.engines.latest.machine import (
     KeyState,
     LatestMachine,
     LatestMatch,
+    LatestRule,
     Offer,
 )
-from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.expressions.aggregates import percentile
 from pyflinkcep.sigma.condition import Alternative
 from pyflinkcep.sigma.correlation import Correlation, Kind

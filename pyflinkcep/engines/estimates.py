@@ -20,9 +20,8 @@ import numpy as np
 
 from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.engines.composed_queries import plain_queries
-from pyflinkcep.engines.lists.frame import ElementList, Frame
+from pyflinkcep.engines.lists.frame import ElementList, Frame, TypeCodes
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.tree import Column, Operation, Tree
 from pyflinkcep.sase.model import Query, variable_of

@@ -24,20 +24,19 @@ from pyflinkcep.engines.compressed.counting import (
     NOTHING,
     Compressed,
     Ended,
+    MatchArrays,
     MeasuredValues,
+    Node,
     RequestedTotal,
     Roots,
     Total,
     Whole,
     combined,
 )
-from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.estimates import resolved
-from pyflinkcep.engines.lists.bridge import joined_frames
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
-from pyflinkcep.engines.lists.frame import Frame
-from pyflinkcep.engines.lists.matching import EventLists, selected
-from pyflinkcep.engines.lists.ranges import Ints, TypeCodes, expanded
+from pyflinkcep.engines.lists.frame import Frame, Ints, TypeCodes, expanded
+from pyflinkcep.engines.lists.matching import EventLists, joined_frames, selected
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers

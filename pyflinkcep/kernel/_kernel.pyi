@@ -261,7 +261,7 @@ class Kernel:
         """
 
 class _Query:
-    """A SEQ query; the arguments are those of ``query_spec`` in ``engines/sequences/bridge.py``."""
+    """A SEQ query, as ``query_spec`` in ``engines/sequences/evaluation.py`` has it."""
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class Backtracker(_Query):
         """Return how often an event was tried on a run."""
 
 class Join:
-    """Joins lists of candidates, step by step; ``engines/lists/bridge.py`` makes the plan."""
+    """Joins lists of candidates, step by step; ``engines/lists/matching.py`` makes the plan."""
 
     def __init__(
         self,
@@ -366,7 +366,7 @@ class Join:
         """Return how many candidates each step has tested (int64)."""
 
 class Latest:
-    """Rules of which the latest run at each step lives; ``engines/latest/bridge.py`` makes it."""
+    """Rules of which the latest run at each step lives; ``engines/latest/columns.py`` makes it."""
 
     def __init__(self, rules: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> None:
         """Take each rule's maxspan, -1 for none, and the role and rank of each step and until."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction
-from pyflinkcep.engines.flink.nfa.steps import StateTable
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.flink.nfa.state import StateTable
+from pyflinkcep.engines.latest.machine import LatestRule
 from pyflinkcep.sase.model import Query
 
 

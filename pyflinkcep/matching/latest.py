@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.chain import LatestChain
-from pyflinkcep.engines.latest.columns import FoundRuns, Offers, Shorts
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.latest.columns import FoundRuns, Offers, Shorts, latest_rules
+from pyflinkcep.engines.latest.machine import LatestRule
 from pyflinkcep.engines.lists.chain import fitting
 from pyflinkcep.eql.model import EqlModel
 from pyflinkcep.matching.columns import Ints, in_one_piece, plain_numbers, ranks_of_values

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyflinkcep.engines.flink.operator.state_format import StateCounts, damaged_state
-from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.columns import KeyStates
-from pyflinkcep.engines.latest.machine import KeyState
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.flink.stored_state import StateCounts, damaged_state
+from pyflinkcep.engines.latest.columns import KeyStates, latest_rules
+from pyflinkcep.engines.latest.machine import KeyState, LatestRule
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.latest import LatestEvents, ranks_of

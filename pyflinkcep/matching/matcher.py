@@ -13,14 +13,15 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
+from pyflinkcep.engines.flink.nfa.partial_matches import EndCounts
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
-from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
-from pyflinkcep.engines.flink.operator.state_format import (
+from pyflinkcep.engines.flink.stored_state import (
     StateCounts,
+    StateReader,
+    StateWriter,
     count_states,
     damaged_state,
     refuse_damage,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.choice import EVENT_LISTS
-from pyflinkcep.engines.compressed.nodes import MatchArrays
+from pyflinkcep.engines.compressed.counting import MatchArrays
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     QueryPlan,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.matching.columns import Ints

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import EventMatch
-from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
+from pyflinkcep.engines.flink.nfa.partial_matches import EndCounts
 from pyflinkcep.matching.columns import Ints, integers, structs
 from pyflinkcep.time import MAX_WATERMARK
 

@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.columns import Flags, Ints

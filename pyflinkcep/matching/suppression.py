@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.latest import ranks_of
 from pyflinkcep.matching.layout import Layout

@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.nfa.analysis import Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepError
 from pyflinkcep.kernel.module import CompiledModule, compiled_module

@@ -16,9 +16,9 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.engines.flink.bridge import knows_skip
 from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds, Relevance
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds, Relevance
-from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.flink.nfa.state import StateTable
 from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
 
 Shape = tuple[Any, ...]

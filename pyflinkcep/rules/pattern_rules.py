@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, NFACompiler
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
+from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.evaluator import event_condition

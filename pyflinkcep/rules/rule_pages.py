@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.operator.state_format import StateCounts
+from pyflinkcep.engines.flink.stored_state import StateCounts
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import table_of
 from pyflinkcep.matching.event_store import EventStore

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.matching.matcher import Items, States, Written, ranges

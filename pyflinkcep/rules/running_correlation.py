@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.correlation_chain import PENDING, Chain, Reading, Stored
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE

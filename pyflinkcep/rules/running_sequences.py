@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pyflinkcep.engines.latest.bridge import RunningRules, latest_rules
-from pyflinkcep.engines.latest.columns import FoundRuns, KeyStates, Offers
-from pyflinkcep.engines.latest.rule import step_codes
+from pyflinkcep.engines.latest.columns import (
+    FoundRuns,
+    KeyStates,
+    Offers,
+    RunningRules,
+    latest_rules,
+)
+from pyflinkcep.engines.latest.machine import step_codes
 from pyflinkcep.eql import Eql
 from pyflinkcep.eql.model import Field
 from pyflinkcep.matching.columns import Ints

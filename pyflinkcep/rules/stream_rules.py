@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.flink.operator.state_format import nfa_facts
+from pyflinkcep.engines.flink.stored_state import nfa_facts
 from pyflinkcep.eql import Eql
 from pyflinkcep.eql.tokens import eql_words
 from pyflinkcep.errors import NotSupportedError

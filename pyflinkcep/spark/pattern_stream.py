@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.engines.choice import EVENT_LISTS, LATEST
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
+from pyflinkcep.engines.flink.operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.matching.order import TieOrder

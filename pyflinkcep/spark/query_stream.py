@@ -15,7 +15,7 @@ from pyflinkcep.engines.choice import (
     chosen_for_compressed,
     is_contiguous,
 )
-from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
+from pyflinkcep.engines.flink.operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.analysis import AnalysedQuery

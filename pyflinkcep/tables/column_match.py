@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.analysis import Relevance, Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import guarded_parts, known_bits
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
-from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Program

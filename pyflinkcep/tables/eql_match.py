@@ -12,8 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.columns import Offers
+from pyflinkcep.engines.latest.columns import Offers, latest_rules
 from pyflinkcep.eql.conditions import Conditions
 from pyflinkcep.eql.model import Field
 from pyflinkcep.eql.query import Eql

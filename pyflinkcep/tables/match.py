@@ -25,8 +25,8 @@ from pyflinkcep.engines.flink.operator import (
     KeyedCepOperator,
     PartialMatchLimit,
 )
-from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.chain import LatestChain
+from pyflinkcep.engines.latest.columns import latest_rules
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 
-from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import (
     CepError,
     Dialect,

@@ -27,7 +27,7 @@ from pyflinkcep.engines.compressed.matches import (
     totals_by_window,
     windows_of,
 )
-from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
+from pyflinkcep.engines.flink.operator import PartialMatchLimit, compressed_with_limit
 from pyflinkcep.engines.queries import QueryPlan, UnlistedMatches, compressed_matches
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable

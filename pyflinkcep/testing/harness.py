@@ -15,10 +15,9 @@ from pyflinkcep.engines.flink.operator import (
     KeyedCepOperator,
     PartialMatchLimit,
     comparator_key,
-    restore,
-    snapshot,
 )
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
+from pyflinkcep.engines.flink.stored_state import restore, snapshot
 from pyflinkcep.errors import NotSupportedError, OnTooManyPartialMatches
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.pattern import Pattern

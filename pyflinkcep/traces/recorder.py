@@ -12,11 +12,16 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition, sql_of
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState, EventMatch, Expressions
 from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms, known_value
-from pyflinkcep.engines.flink.nfa.moves import Continuation, Windows
-from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.engines.flink.nfa.observer import Observer
-from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
-from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable, passed_on_to
+from pyflinkcep.engines.flink.nfa.partial_matches import NEVER, Continuation, Windows
+from pyflinkcep.engines.flink.nfa.state import (
+    EventEnd,
+    State,
+    StateTable,
+    StateTransitionAction,
+    StateType,
+    passed_on_to,
+)
 from pyflinkcep.engines.flink.operator import (
     CepOperator,
     Input,

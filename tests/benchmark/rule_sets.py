@@ -21,9 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Eql, Pattern, keyBy
-from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.columns import Offers
-from pyflinkcep.engines.latest.rule import LatestRule, step_codes
+from pyflinkcep.engines.latest.columns import Offers, latest_rules
+from pyflinkcep.engines.latest.machine import LatestRule, step_codes
 from pyflinkcep.rules import Rule
 from pyflinkcep.sigma import sigmaRules
 from pyflinkcep.spark.rule_stream import RuleStream

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyflinkcep import CepError, Pattern
-from pyflinkcep.engines.compressed.nodes import paths
+from pyflinkcep.engines.compressed.counting import paths
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import NFATestHarness

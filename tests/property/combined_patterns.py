@@ -27,7 +27,7 @@ from pyflinkcep.engines.compressed.patterns import (
     PatternMatches,
 )
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
 from tests.kernel_harness import HAS_KERNEL, KernelNFAHarness
 from tests.shorthand import parse

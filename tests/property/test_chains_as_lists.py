@@ -111,7 +111,7 @@ def test_lists_have_the_matches_of_the_automaton(
     """Whatever the chain, lists have each match as often, with the kernel and without."""
     pattern = chain.build()
     expected = matched(pattern, events, "nfa")
-    without = mock.patch("pyflinkcep.engines.lists.bridge.compiled_module", return_value=None)
+    without = mock.patch("pyflinkcep.engines.lists.matching.compiled_module", return_value=None)
     if with_kernel:
         assert matched(pattern, events, "eventLists") == expected
     else:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, match
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, trace
 from tests.property.strategies import (
     Event,

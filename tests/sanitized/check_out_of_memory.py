@@ -18,9 +18,8 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match, matchMany
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.machine import END, Offer
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.latest.columns import latest_rules
+from pyflinkcep.engines.latest.machine import END, LatestRule, Offer
 from pyflinkcep.engines.literals import LiteralTest, literal_hits
 from pyflinkcep.engines.queries import compressed_matches, query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.matching.columns import WHOLE
 from pyflinkcep.spark.plan.patterns import prefilter
 from tests.shorthand import ms

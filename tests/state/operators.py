@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, restore, snapshot
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
+from pyflinkcep.engines.flink.stored_state import restore, snapshot
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.time import MAX_WATERMARK
 from tests.conformance.cases import Case, build_pattern, by_key, make_event, match_ids

@@ -24,8 +24,7 @@ from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, EventEvaluation
 from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits
 from pyflinkcep.engines.flink.nfa.evaluation import expression_failed
-from pyflinkcep.engines.flink.nfa.state import State, reached
-from pyflinkcep.engines.flink.nfa.steps import Ask, Move, StateTable, Step
+from pyflinkcep.engines.flink.nfa.state import Ask, Move, State, StateTable, Step, reached
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions

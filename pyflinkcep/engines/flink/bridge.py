@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.analysis import Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word, words
 from pyflinkcep.engines.flink.nfa.evaluation import (
     ambiguous,
@@ -13,13 +14,10 @@ from pyflinkcep.engines.flink.nfa.evaluation import (
     condition_failed,
     expression_failed,
 )
-from pyflinkcep.engines.flink.nfa.steps import Ask, Move, Step
-from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.flink.operator.cep_operator import less_held, too_many
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
-from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId
-from pyflinkcep.engines.flink.sharedbuffer.buffer import lost_path
+from pyflinkcep.engines.flink.nfa.state import Ask, Move, Step
+from pyflinkcep.engines.flink.operator import PartialMatchLimit, less_held, too_many
+from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId, lost_path
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
 from pyflinkcep.expressions.program import BY_ZERO, OVERFLOW, CompiledExpressions
 from pyflinkcep.kernel.module import compiled_module, instruction, slot_spec, why_missing

@@ -13,7 +13,7 @@ from pyflinkcep.conditions import IterativeCondition, single_conditions
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import atom_of
 from pyflinkcep.engines.latest.columns import Ints, Offers
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.latest.machine import LatestRule
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.stage import ConsumingStrategy, QuantifierProperty

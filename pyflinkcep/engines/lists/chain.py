@@ -21,9 +21,8 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
-from pyflinkcep.engines.lists.frame import Flags
+from pyflinkcep.engines.lists.frame import Flags, Ints
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import unbranched

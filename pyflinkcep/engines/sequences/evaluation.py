@@ -1,31 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SEQ queries by their automaton, on a table of events."""
+"""SEQ queries by their automaton, on a table of events, in the kernel if it can."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import (
+    NO_WEIGHTS,
     Compressed,
     Ended,
+    MatchArrays,
     MeasuredValues,
+    NodePayloads,
     Payloads,
     RequestedTotal,
     Total,
     Weighed,
+    Weighing,
+    paths,
     weighed_totals,
 )
-from pyflinkcep.engines.compressed.nodes import MatchArrays, NodePayloads, paths
+from pyflinkcep.engines.lists.clauses import column_of
+from pyflinkcep.engines.lists.frame import TypeCodes
 from pyflinkcep.engines.lists.matching import RARER, spans
-from pyflinkcep.engines.lists.ranges import TypeCodes
-from pyflinkcep.engines.sequences.bridge import MOST_EVENTS, KernelCounter, KernelQuery
-from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
+from pyflinkcep.engines.sequences.compiler import (
+    Absent,
+    EdgeConditions,
+    SaseAutomaton,
+    compile_query,
+    equality_of,
+    live_slots,
+)
 from pyflinkcep.engines.sequences.runs import (
     DepthFirstSearch,
     MergedRuns,
@@ -34,7 +45,434 @@ from pyflinkcep.engines.sequences.runs import (
     Track,
 )
 from pyflinkcep.engines.table import EventTable, listed
-from pyflinkcep.sase.model import Query
+from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
+from pyflinkcep.kernel.module import (
+    CompiledModule,
+    compiled_module,
+    instruction,
+    naming_memory_errors,
+    slot_spec,
+)
+from pyflinkcep.sase.model import Query, Strategy
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+
+Stream = tuple[Any, Any, Any, Any, Any, Any, Any]
+"""Times, handles, codes and starts of a partition's events, and the three masks."""
+
+_STRATEGIES = (
+    Strategy.STRICT_CONTIGUITY,
+    Strategy.PARTITION_CONTIGUITY,
+    Strategy.SKIP_TILL_NEXT_MATCH,
+    Strategy.SKIP_TILL_ANY_MATCH,
+)
+"""In the order of ``automaton.h``."""
+
+_NO_WINDOW = -1
+_MOST_BITS = 62
+
+
+def is_native(automaton: SaseAutomaton) -> bool:
+    """Whether the kernel runs a query: negated sequences only between components, few of both."""
+    between = range(1, automaton.size)
+    events = sum(len(part.events) for part in automaton.negatives)
+    return max(automaton.size, events) <= _MOST_BITS and not any(
+        part.is_sequence and part.gap not in between for part in automaton.negatives
+    )
+
+
+def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
+    """Return a query as the arguments of the kernel's ``automaton_read``."""
+    return (
+        tuple(_components(automaton)),
+        tuple(_negatives(automaton)),
+        _codes(automaton.partition),
+        tuple(_slots(automaton)),
+        _NO_WINDOW if automaton.query.window is None else automaton.query.window,
+    )
+
+
+@attrs.frozen(eq=False)
+class SequenceEvents:
+    """A table of events for a query."""
+
+    # The events' times, and their types as indexes into `masks`.
+    times: Any
+    codes: Any
+    starts: Any  # Which events may begin a match; None for all
+    # By type, a bit for each component that may begin with it, for each that may take it, and for
+    # each event of negated ones.
+    masks: tuple[Any, Any, Any]
+    fields: tuple[tuple[Any, Any, bool], ...]  # The columns that conditions read
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> SequenceEvents:
+        """Return a table's events."""
+        starts = None if table.starts is None else np.array(table.starts, np.uint8)
+        times = np.ascontiguousarray(table.times, np.int64)
+        codes = TypeCodes.of(table.types, _types(automaton)).numbers
+        return cls(times, codes, starts, _masks(automaton), tuple(_fields(automaton, table)))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def stream(self, positions: Sequence[int]) -> Stream:
+        """Return a partition, given by the positions of its events, for ``automaton_open``."""
+        if isinstance(positions, range) and positions == range(len(self.times)):
+            return self.times, None, self.codes, self.starts, *self.masks
+        own = _as_array(positions)
+        starts = None if self.starts is None else self.starts[own]
+        return self.times[own], own, self.codes[own], starts, *self.masks
+
+    def streams(self, partitions: Iterable[Sequence[int]], ends: Any) -> tuple[Any, ...]:
+        """Return concatenated partitions, in the form that the kernel opens."""
+        own = list(partitions)
+        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        positions = own[0] if len(own) == 1 else _joined(own)
+        may_end = None if ends is None else ends[_as_array(positions)]
+        return bounds, may_end, *self.stream(positions)
+
+
+def _as_array(positions: Sequence[int]) -> Any:
+    """Return positions as an array."""
+    if isinstance(positions, range):
+        return np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
+    return np.asarray(positions, np.int64)
+
+
+def _joined(parts: Sequence[Sequence[int]]) -> Any:
+    """Return concatenated positions, as an array."""
+    return np.concatenate([_as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
+
+
+# --- the query
+
+
+def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    live = live_slots(automaton)
+    for number in range(automaton.size):
+        edges = (automaton.begin, automaton.take)
+        conditions = [code for edge in edges for code in _codes(edge[number])]
+        yield (
+            automaton.loops[number],
+            _STRATEGIES.index(automaton.strategies[number]),
+            live[4 * number : 4 * number + 4],
+            (*conditions, _codes(automaton.leave[number])[1]),
+            *(_equality(edge[number]) for edge in edges),
+        )
+
+
+def _equality(conditions: EdgeConditions) -> tuple[int, int]:
+    found = equality_of(conditions.codes[1])
+    return (-1, -1) if found is None else (found.field, found.slot)
+
+
+def _codes(conditions: EdgeConditions) -> tuple[Any, Any]:
+    alone, joint = conditions.codes
+    return _code(alone), _code(joint)
+
+
+def _code(code: Code) -> tuple[Any, ...]:
+    return tuple(instruction(op, operand, ansi=False) for op, operand in code)
+
+
+def _negatives(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    stages = _stages(automaton)
+    for part, components in zip(automaton.negatives, automaton.query.negations, strict=True):
+        events = zip(part.events, components, strict=True)
+        yield (
+            part.gap,
+            part.needs,
+            tuple(
+                (stages[own.variable] if event.update else -1, *_codes(event.conditions))
+                for event, own in events
+            ),
+        )
+
+
+def _stages(automaton: SaseAutomaton) -> dict[str, int]:
+    """Return the number of each component, those that take events first."""
+    query = automaton.query
+    absent = (part.variable for parts in query.negations for part in parts)
+    return {name: number for number, name in enumerate((*query.variables, *absent))}
+
+
+def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    stages = _stages(automaton)
+    return (slot_spec(slot, stages) for slot in automaton.expressions.slots)
+
+
+# --- the events
+
+
+def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, Any, bool]]:
+    for field, values in zip(automaton.expressions.fields, automaton.columns(table), strict=True):
+        kind = field.kind
+        if kind.type in (Type.TEXT, Type.DECIMAL):
+            yield list(values), None, False
+            continue
+        column = column_of(values, kind)
+        valid = None if column.nulls is False else ~np.asarray(column.nulls, bool)
+        yield np.ascontiguousarray(column.data), valid, kind.type == Type.FLOAT
+
+
+def _absent(automaton: SaseAutomaton) -> Iterator[Absent]:
+    """Yield the events of negated components."""
+    return (event for part in automaton.negatives for event in part.events)
+
+
+def _types(automaton: SaseAutomaton) -> list[str]:
+    """Return the types that the query names, each once."""
+    return list(dict.fromkeys([*automaton.types, *(event.type for event in _absent(automaton))]))
+
+
+def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
+    begins, takes, absents = [], [], []
+    for type_ in _types(automaton):
+        own = [n for n, component in enumerate(automaton.types) if component == type_]
+        begins.append(sum(1 << n for n in own))
+        takes.append(sum(1 << n for n in own if automaton.loops[n]))
+        negated = (n for n, event in enumerate(_absent(automaton)) if event.type == type_)
+        absents.append(sum(1 << n for n in negated))
+    return np.array(begins, np.int64), np.array(takes, np.int64), np.array(absents, np.int64)
+
+
+_LISTING, _SEARCHING = "matches are listed", "matches are searched for"
+_INSTEAD = (
+    "count or aggregate them with compressed(), which lists none, write a shorter WITHIN, or "
+)
+_OUTPUTS = ("all", "onePerStart", "nonOverlapping")
+"""In the order of ``backtracking.h``."""
+
+MOST_EVENTS = (1 << 31) - 3
+"""How many events a search can tell apart."""
+
+_FIRST, _MOST = 1 << 10, 1 << 17
+"""How many events of matches to hand over at a time: few at first, since the caller may stop
+early."""
+
+
+@attrs.frozen(eq=False)
+class KernelQuery:
+    """A SEQ query on a table of events, whose matches are listed or searched for."""
+
+    events: SequenceEvents  # The events
+    module: CompiledModule  # The kernel
+    spec: tuple[Any, ...]  # The query
+    _ends: Any
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelQuery | None:
+        """Return a query; None if only the plain path can run it."""
+        module = compiled_module()
+        if module is None or not is_native(automaton):
+            return None
+        try:
+            with naming_memory_errors(_LISTING):
+                events = SequenceEvents.of(automaton, table)
+        except OverflowError:  # a number of more than 64 bits
+            return None
+        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
+        return cls(events, module, query_spec(automaton), ends)
+
+    def lister(self) -> _kernel.Lister:
+        """Return a new lister; several may be used in turn."""
+        lister = self.module.Lister(*self.spec)
+        lister.set_events(len(self.events), self.events.fields)
+        return lister
+
+    def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
+        """Return partitions as :meth:`SequenceEvents.streams` does."""
+        return self.events.streams(partitions, self._ends)
+
+    def listed(
+        self,
+        partitions: Iterable[Sequence[int]],
+        begun: list[int] | None = None,
+        limit: RunLimit | None = None,
+        watched: Callable[[bytes], None] | None = None,
+    ) -> Iterator[MatchArrays]:
+        """Yield the matches of partitions that the automaton finds, lazily and many at a time."""
+        with naming_memory_errors(_LISTING, _INSTEAD):
+            lister = self.lister()
+            if watched is not None:
+                lister.watch()
+            if limit is not None:
+                lister.set_limit(limit.most, limit.exceeded)
+            lister.open(begun is not None, *self.streams(partitions))
+        yield from _portions(lister.next, _LISTING, _INSTEAD)
+        if begun is not None:
+            begun += np.frombuffer(lister.begun(), np.int64).tolist()
+        if watched is not None:
+            watched(lister.watched())
+
+    def searched(
+        self,
+        partitions: Iterable[Sequence[int]],
+        output: str,
+        watermark: int | None = None,
+        undecided: list[int] | None = None,
+        met: Callable[[int], None] | None = None,
+    ) -> Iterator[MatchArrays]:
+        """Yield the matches that a search finds, of at most `MOST_EVENTS` events."""
+        with naming_memory_errors(_SEARCHING):
+            search = self.module.Backtracker(*self.spec)
+            search.set_events(len(self.events), self.events.fields)
+            given = None if output == "all" else watermark
+            search.turn_to(_OUTPUTS.index(output), given, *self.streams(partitions))
+        yield from _portions(search.find, _SEARCHING, "")
+        if undecided is not None:
+            undecided += np.frombuffer(search.undecided(), np.int64).tolist()
+        if met is not None:
+            met(search.met())
+
+
+def _portions(
+    find: Callable[[int], _kernel.Match], doing: str, instead: str
+) -> Iterator[MatchArrays]:
+    """Yield the kernel's matches in growing portions."""
+    most = _FIRST
+    while True:
+        with naming_memory_errors(doing, instead):
+            found = find(most)
+        matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
+        if not len(matches):
+            return
+        yield matches
+        most = min(2 * most, _MOST)
+
+
+_OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+
+_COUNTING = "matches are counted"
+
+
+@attrs.frozen(eq=False)
+class KernelCounter:
+    """A SEQ query on a table of events, ready to count."""
+
+    events: SequenceEvents  # The events
+    _counter: _kernel.Counter
+
+    @classmethod
+    def of(
+        cls, automaton: SaseAutomaton, table: EventTable, rises: bool = True
+    ) -> KernelCounter | None:
+        """Return the counter of a query; None if only the plain path can run it."""
+        query = KernelQuery.of(automaton, table) if _can_count(automaton) else None
+        if query is None:
+            return None
+        with naming_memory_errors(_COUNTING):
+            counter = query.module.Counter(*query.spec)
+            counter.set_events(len(query.events), query.events.fields)
+            for component in range(automaton.size if rises else 0):
+                rise = rise_of(automaton, component)
+                if rise is not None:
+                    ranks = _ranks(automaton, table, rise)
+                    counter.set_rising(component, rise.or_equal, ranks)
+        return cls(query.events, counter)
+
+    def count(self, positions: Sequence[int]) -> int:
+        """Return the number of matches in a partition, given by the positions of its events."""
+        with naming_memory_errors(_COUNTING):
+            number: int = self._counter.count(*self.events.stream(positions), False, *NO_WEIGHTS)
+        return number
+
+    def by_event(
+        self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield the position of each event that completes matches, their number and weight."""
+        with naming_memory_errors(_COUNTING):
+            found = self._counter.count(*self.events.stream(positions), True, *weighing)
+        places, counts, weights = found
+        places = np.frombuffer(places, np.int64).tolist()
+        for place, count, weight in zip(places, counts, weights or counts, strict=True):
+            yield positions[place], count, weight
+
+
+def _can_count(automaton: SaseAutomaton) -> bool:
+    """Whether runs may be counted by start: no negated component at an end reads others."""
+    between = range(1, automaton.size)
+    return is_native(automaton) and all(
+        part.gap in between or not part.judges for part in automaton.negatives
+    )
+
+
+@attrs.frozen
+class Rise:
+    """The order that each event of a loop must keep with the one before."""
+
+    field: int  # The compared field
+    falls: bool  # Whether it must be less instead
+    or_equal: bool  # Whether it may be equal
+
+
+def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
+    """Return the order of a loop if nothing else distinguishes its runs, otherwise None."""
+    last = automaton.size - 1
+    around = automaton.strategies[component : component + 2]
+    if any(strategy is not Strategy.SKIP_TILL_ANY_MATCH for strategy in around):
+        return None
+    if automaton.leave[component].joint is not None:
+        return None
+    if any(part.judges or part.gap == component + 1 <= last for part in automaton.negatives):
+        return None
+    rise = _inequality(automaton.take[component].codes[1])
+    if rise is None:
+        return None
+    slot, found = rise
+    own = automaton.expressions.slots[slot]
+    names = automaton.query.variables
+    if own != Slot(Function.LAST, names[component], found.field, own.type):
+        return None
+    later = [conditions for edge in _edges(automaton) for conditions in edge[component + 1 :]]
+    read = frozenset().union(*(conditions.reads for conditions in later), automaton.partition.reads)
+    taken = {n for n in read if automaton.expressions.slots[n].stage in names[: component + 1]}
+    return None if taken else found
+
+
+def _edges(automaton: SaseAutomaton) -> tuple[Sequence[EdgeConditions], ...]:
+    return automaton.begin, automaton.take, automaton.leave
+
+
+def _inequality(code: Code) -> tuple[int, Rise] | None:
+    """Return the slot and the order if a program compares a slot to a field."""
+    if len(code) != 3 or code[2][0] not in _OPPOSITE:
+        return None
+    (first, a), (second, b), (op, _) = code
+    if (first, second) == (Op.SLOT, Op.FIELD):
+        a, b, op = b, a, _OPPOSITE[op]
+    elif (first, second) != (Op.FIELD, Op.SLOT):
+        return None
+    assert isinstance(a, int)
+    assert isinstance(b, int)
+    return b, Rise(a, op in (Op.LT, Op.LE), op in (Op.LE, Op.GE))
+
+
+# --- the events
+
+
+def _ranks(automaton: SaseAutomaton, table: EventTable, rise: Rise) -> Any:
+    """Return the ranks of the events by a field; negative for NULL."""
+    kind = automaton.expressions.fields[rise.field].kind
+    values = table.field(automaton.fields[rise.field], kind)
+    if kind.type in (Type.TEXT, Type.DECIMAL):
+        order = {value: n for n, value in enumerate(sorted({v for v in values if v is not None}))}
+        ranks = np.array([order.get(value, -1) for value in values], np.int32)
+        nulls: Any = ranks < 0
+    else:
+        column = column_of(values, kind)
+        ranks = np.unique(column.data, return_inverse=True)[1].astype(np.int32)
+        nulls = np.broadcast_to(column.nulls, len(ranks))
+    if rise.falls:
+        ranks = ranks.max(initial=0) - ranks
+    return np.where(nulls, np.int32(-1), ranks).astype(np.int32)
+
+
+# --- on a table of events
+
 
 _MANY = 1024
 """Partitions of fewer events are not taken apart."""

@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.compressed.counting import Payloads
-from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
+from pyflinkcep.engines.compressed.counting import NodePayloads, Payloads, paths
 from pyflinkcep.engines.sequences.compiler import (
     LOOPING,
     WAITING,

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.operator.state_format import (
+from pyflinkcep.engines.flink.stored_state import (
     StateCounts,
     damaged_state,
     pack,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import in_word
-from pyflinkcep.engines.flink.operator.state_format import nfa_facts
+from pyflinkcep.engines.flink.stored_state import nfa_facts
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import BITS, VALUE, Ints, spark_atoms

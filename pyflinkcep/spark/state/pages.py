@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.operator.state_format import (
+from pyflinkcep.engines.flink.stored_state import (
     NO_START,
     StateCounts,
     damaged_state,

@@ -17,9 +17,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import DataType, DecimalType, DoubleType, LongType, StructType
 
-from pyflinkcep.engines.compressed.counting import NOTHING, Compressed, MeasuredValues, Total
+from pyflinkcep.engines.compressed.counting import (
+    NOTHING,
+    Compressed,
+    MeasuredValues,
+    NodePayloads,
+    Packed,
+    Total,
+    packed,
+    paths,
+)
 from pyflinkcep.engines.compressed.matches import Measured, totals_by_window
-from pyflinkcep.engines.compressed.nodes import NodePayloads, Packed, packed, paths
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,

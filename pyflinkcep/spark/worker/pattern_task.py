@@ -13,16 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.choice import EVENT_LISTS
-from pyflinkcep.engines.compressed.nodes import MatchArrays
+from pyflinkcep.engines.compressed.counting import MatchArrays
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.engines.latest.bridge import RunningRules, latest_rules
 from pyflinkcep.engines.latest.chain import LatestChain
-from pyflinkcep.engines.latest.columns import FoundRuns
+from pyflinkcep.engines.latest.columns import FoundRuns, RunningRules, latest_rules
 from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
-from pyflinkcep.engines.lists.ranges import earlier
+from pyflinkcep.engines.lists.frame import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import VALUE, Ints, field_array, owned

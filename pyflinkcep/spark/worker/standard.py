@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
-from pyflinkcep.engines.lists.ranges import later
+from pyflinkcep.engines.flink.stored_state import damaged_state
+from pyflinkcep.engines.lists.frame import later
 from pyflinkcep.engines.rows.matching import PLACE, forget
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints

@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState
-from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
+from pyflinkcep.engines.flink.nfa.partial_matches import NEVER
 from pyflinkcep.matching.columns import retyped
 from pyflinkcep.matching.matcher import StoredStates
 from pyflinkcep.spark.state.bucket_state import BucketState

@@ -18,7 +18,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines import queries
-from pyflinkcep.engines.lists.ranges import earlier, later
+from pyflinkcep.engines.lists.frame import earlier, later
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable

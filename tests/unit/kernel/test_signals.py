@@ -13,10 +13,9 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.lists.bridge import joined_frames
-from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelQuery
+from pyflinkcep.engines.lists.matching import EventLists, joined_frames
 from pyflinkcep.engines.sequences.compiler import compile_query
+from pyflinkcep.engines.sequences.evaluation import KernelCounter, KernelQuery
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse as query_of

@@ -30,7 +30,7 @@ from pyflinkcep.conditions import (
     SimpleCondition,
     SubtypeCondition,
 )
-from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import all_stages
+from pyflinkcep.engines.flink.nfa.compiler import all_stages
 from pyflinkcep.errors import InvalidArgumentError, SkipError
 from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, Times
 from pyflinkcep.testing import match

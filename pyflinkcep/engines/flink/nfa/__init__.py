@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The automaton, compiled from a pattern and run over the events of a key."""
 
-from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import NFACompiler
-from pyflinkcep.engines.flink.nfa.emission import EventMatch
+from pyflinkcep.engines.flink.nfa.compiler import NFACompiler
 from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation, Expressions
 from pyflinkcep.engines.flink.nfa.nfa import NFA, TimedOut
-from pyflinkcep.engines.flink.nfa.nfa_state import ComputationState, NFAState
+from pyflinkcep.engines.flink.nfa.partial_matches import ComputationState, EventMatch, NFAState
 from pyflinkcep.engines.flink.nfa.state import (
     State,
     StateTransition,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
+from pyflinkcep.engines.flink.nfa.state import Ask, StateTable, Step
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     NodeId,

@@ -9,12 +9,23 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation
-from pyflinkcep.engines.flink.nfa.moves import Successors, Windows, branch, move_on, release
-from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.engines.flink.nfa.observer import Observer
-from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
+from pyflinkcep.engines.flink.nfa.partial_matches import (
+    NEVER,
+    ComputationState,
+    EventMatch,
+    FoundMatch,
+    NFAState,
+    Successors,
+    Windows,
+    branch,
+    emit,
+    emit_at_once,
+    move_on,
+    release,
+)
+from pyflinkcep.engines.flink.nfa.state import Ask, StateTable, Step
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
 from pyflinkcep.functions import RichFunction, RuntimeContext
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
@@ -32,9 +43,9 @@ class NFA:
     buffer. ``doProcess`` handles an event in three steps:
 
     1. For every partial match, its state and the answers of the conditions select edges
-       (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
-       successors (``computeNextStates``: :mod:`~pyflinkcep.engines.flink.nfa.moves`), and a
-       successor that takes the event gets a node in the buffer that points back at the previous
+       (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become successors
+       (``computeNextStates``: :func:`~pyflinkcep.engines.flink.nfa.partial_matches.branch`), and
+       a successor that takes the event gets a node in the buffer that points back at the previous
        one.
     2. Each successor locks its node, and then the old partial match releases its own, so that a
        step that ends, or a window that is over (:meth:`advance_time`), drops what nothing else
@@ -42,7 +53,7 @@ class NFA:
        path it lies.
     3. Matches are extracted in the order of their first event
        (``processMatchesAccordingToSkipStrategy``:
-       :mod:`~pyflinkcep.engines.flink.nfa.emission`), and each prunes what the skip strategy
+       :mod:`~pyflinkcep.engines.flink.nfa.partial_matches`), and each prunes what the skip strategy
        makes superfluous.
 
     This path is the specification; ``kernel/src/flink/nfa.c`` mirrors it and must change with it.

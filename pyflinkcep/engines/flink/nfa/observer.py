@@ -9,9 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.emission import EventMatch
-from pyflinkcep.engines.flink.nfa.moves import Continuation
-from pyflinkcep.engines.flink.nfa.nfa_state import ComputationState
+from pyflinkcep.engines.flink.nfa.partial_matches import ComputationState, Continuation, EventMatch
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     SharedBufferAccessor,

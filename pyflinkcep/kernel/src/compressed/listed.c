@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches of SEQ queries as arrays. Mirror: MatchArrays in engines/compressed/nodes.py. */
+/* Matches of SEQ queries as arrays. Mirror: MatchArrays in engines/compressed/counting.py. */
 #include "compressed/listed.h"
 #include "base/arrays.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A depth-first walk along ways. Mirror: paths in engines/compressed/nodes.py. */
+/* A depth-first walk along ways. Mirror: paths in engines/compressed/counting.py. */
 #include "base/signals.h"
 #include "compressed/ways.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways of runs. Mirror: NodePayloads in engines/compressed/nodes.py; its unions are heaps here. */
+/* The ways of runs. Mirror: NodePayloads in engines/compressed/counting.py; its unions are heaps here. */
 #include "compressed/ways.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The versioned shared buffer. Mirror: engines/flink/sharedbuffer/buffer.py, engines/flink/sharedbuffer/elements.py. */
+/* The versioned shared buffer. Mirror: engines/flink/sharedbuffer.py, engines/flink/sharedbuffer.py. */
 #include "flink/buffer.h"
 
 /* --- memory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When windows end. Mirror: engines/flink/nfa/moves.py. */
+/* When windows end. Mirror: engines/flink/nfa/partial_matches.py. */
 #include "flink/kernel.h"
 
 bool deadline_of(const Kernel *kernel, const Partial *partial, int64_t *deadline) {

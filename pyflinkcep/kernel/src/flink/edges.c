@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The edges of a node: few in an array, many with an index beside it. Mirror: the lists of edges
- * and ManyEdges in sharedbuffer/elements.py.
+ * and ManyEdges in engines/flink/sharedbuffer.py.
  *
  * A run walks an edge whose version is a prefix of its own, or differs from it in the last digit.
  * So the index chains edges by the digits before the last: the candidates are in the chains of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of matches, and after-match skipping. Mirror: engines/flink/nfa/emission.py. */
+/* The order of matches, and after-match skipping. Mirror: engines/flink/nfa/partial_matches.py. */
 #include "base/signals.h"
 #include "flink/kernel.h"
 
@@ -72,7 +72,7 @@ int emit_at_once(Kernel *kernel, Key *key) {
     return status;
 }
 
-/* --- the heap of waiting matches; mirror: engines/flink/nfa/emission.py */
+/* --- the heap of waiting matches; mirror: engines/flink/nfa/partial_matches.py */
 
 static int by_start_event(const Partial *left, const Partial *right) {
     return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);

@@ -3,7 +3,7 @@
  * A pattern, ready to run: the declarations that the files of the kernel share.
  *
  * The kernel mirrors the plain path of nfa/, sharedbuffer/ and operator/, with the same names and
- * steps: it runs the tables that engines/flink/nfa/steps.py computes, on the same versioned buffer, and writes
+ * steps: it runs the tables that engines/flink/nfa/state.py computes, on the same versioned buffer, and writes
  * the same state. The plain path is the specification: a difference in an answer or in state is a
  * bug here. Each file names its mirror in its first lines.
  */

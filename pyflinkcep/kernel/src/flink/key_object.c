@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key as Python holds it. Mirror: KeyState in engines/flink/operator/cep_operator.py. */
+/* A key as Python holds it. Mirror: KeyState in engines/flink/operator.py. */
 #include "flink/kernel.h"
 
 KeyObject *key_object_new(const Kernel *kernel) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The effect of an event, or of time, on the partial matches of a key. Mirror: engines/flink/nfa/nfa.py,
-   moves.py. */
+   partial_matches.py. */
 #include "base/signals.h"
 #include "flink/kernel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator's rules for one key. Mirror: engines/flink/operator/cep_operator.py, engines/flink/operator/cep_operator.py. */
+/* The operator's rules for one key. Mirror: engines/flink/operator.py, engines/flink/operator.py. */
 #include "base/signals.h"
 #include "flink/kernel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of partial matches, and the state of a key. Mirror: engines/flink/nfa/nfa_state.py. */
+/* Lists of partial matches, and the state of a key. Mirror: engines/flink/nfa/partial_matches.py. */
 #include "flink/key.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways that runs took through the buffer. Mirror: extract_patterns in engines/flink/sharedbuffer/buffer.py. */
+/* The ways that runs took through the buffer. Mirror: extract_patterns in engines/flink/sharedbuffer.py. */
 #include "flink/buffer.h"
 
 int path_push(Path *path, int32_t stage, Entry *entry) {

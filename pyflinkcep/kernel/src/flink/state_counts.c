@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts of what stored states hold, without making keys of them.
- * Mirror: engines/flink/operator/state_format.py.
+ * Mirror: engines/flink/stored_state.py.
  */
 #include "flink/kernel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a key's state from numbers, which may be damaged. Mirror: StateReader in
- * engines/flink/operator/state_codec.py, which refuses the same numbers.
+ * engines/flink/stored_state.py, which refuses the same numbers.
  */
 #include "flink/kernel.h"
 

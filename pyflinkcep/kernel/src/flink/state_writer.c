@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a key's state as numbers. Mirror: StateWriter in engines/flink/operator/state_codec.py. */
+/* Writing a key's state as numbers. Mirror: StateWriter in engines/flink/stored_state.py. */
 #include "flink/kernel.h"
 
 void numbers_put(Numbers *numbers, int64_t number) {

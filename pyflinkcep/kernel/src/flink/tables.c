@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pattern as passed from Python, and its decisions, which are fetched when events need them.
- * Mirror: engines/flink/nfa/steps.py, through bridge.py.
+ * Mirror: engines/flink/nfa/state.py, through bridge.py.
  */
 #include "flink/tables.h"
 

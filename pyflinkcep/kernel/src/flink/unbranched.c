@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patterns of which no partial match branches: queues of partial matches by state, without versions
- * or a buffer. Mirror: engines/flink/nfa/unbranched.py says which these are, nfa.py what they match.
+ * or a buffer. Mirror: engines/flink/nfa/analysis.py says which these are, nfa.py what they match.
  */
 #include "base/signals.h"
 #include "flink/kernel.h"

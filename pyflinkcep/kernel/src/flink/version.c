@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dewey numbers that share their prefixes. Mirror: engines/flink/sharedbuffer/elements.py. */
+/* Dewey numbers that share their prefixes. Mirror: engines/flink/sharedbuffer.py. */
 #include "flink/version.h"
 
 static uint64_t mixed(uint64_t code, int64_t digit) {

@@ -11,7 +11,7 @@
 
 enum { NONE = -1 };
 
-/* As Role in engines/latest/rule.py. */
+/* As Role in engines/latest/machine.py. */
 typedef enum { ROLE_TAKES, ROLE_LEADING, ROLE_BETWEEN, ROLE_TRAILING, ROLE_UNTIL } Role;
 
 /* A run: its last event, and those before it as a chain of nodes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as Python sees them; engines/latest/bridge.py makes and uses them. No mirror in Python. */
+/* Rules as Python sees them; engines/latest/columns.py makes and uses them. No mirror in Python. */
 #include "base/objects.h"
 #include "latest/latest.h"
 

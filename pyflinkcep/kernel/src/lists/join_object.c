@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A join as Python sees it; engines/lists/bridge.py makes and uses it. */
+/* A join as Python sees it; engines/lists/matching.py makes and uses it. */
 #include "base/lock.h"
 #include "base/objects.h"
 #include "lists/join.h"

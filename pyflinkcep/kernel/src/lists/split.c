@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The positions of events by the list that their type's code belongs to. Mirror: engines/lists/ranges.py. */
+/* The positions of events by the list that their type's code belongs to. Mirror: engines/lists/frame.py. */
 #include "lists/join.h"
 
 typedef struct {

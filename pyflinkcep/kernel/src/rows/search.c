@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search for matches with the standard's meaning: depth first, in the order of preference.
- * Mirror: engines/rows/plain_search.py.
+ * Mirror: engines/rows/matching.py.
  *
  * A place encodes an instruction, the open rounds that have taken a row (a bit each) and the row.
  * The stack has the places of untried alternatives, and below each the place of its SPLIT, as

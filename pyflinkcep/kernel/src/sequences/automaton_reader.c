@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A SEQ query's automaton and events as engines/sequences/bridge.py hands them over. */
+/* A SEQ query's automaton and events as engines/sequences/evaluation.py hands them over. */
 #include "sequences/automaton.h"
 
 /* --- the query */

@@ -76,7 +76,7 @@ typedef struct {
     int64_t steps;
 } Backtracker;
 
-enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/bridge.py numbers them */
+enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/evaluation.py numbers them */
 
 /* Make room for what a query needs. */
 int backtracker_read(Backtracker *backtracker);

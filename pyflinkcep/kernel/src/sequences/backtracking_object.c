@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search as Python sees it; engines/sequences/bridge.py makes and uses it. */
+/* A search as Python sees it; engines/sequences/evaluation.py makes and uses it. */
 #include "base/lock.h"
 #include "base/objects.h"
 #include "sequences/backtracking.h"

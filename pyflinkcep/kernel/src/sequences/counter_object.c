@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A counter as Python sees it; engines/sequences/bridge.py makes and uses it. */
+/* A counter as Python sees it; engines/sequences/evaluation.py makes and uses it. */
 #include "base/objects.h"
 #include "base/signals.h"
 #include "sequences/counter.h"

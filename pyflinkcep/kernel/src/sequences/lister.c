@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runs of a SEQ query with their ways, and their matches. Mirror:
- * MergedRuns in engines/sequences/runs.py with the nodes of engines/compressed/nodes.py.
+ * MergedRuns in engines/sequences/runs.py with the nodes of engines/compressed/counting.py.
  */
 #include "base/signals.h"
 #include "sequences/lister.h"

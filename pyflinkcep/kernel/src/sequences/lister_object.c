@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lister as Python sees it; engines/sequences/bridge.py makes and uses it. */
+/* A lister as Python sees it; engines/sequences/evaluation.py makes and uses it. */
 #include "base/lock.h"
 #include "base/objects.h"
 #include "compressed/listed.h"

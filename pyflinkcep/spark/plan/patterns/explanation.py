@@ -11,9 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.flink.bridge import why_plain
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.analysis import Relevance, warnings_of
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.growth import warnings_of
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of

@@ -22,8 +22,8 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.analysis import Relevance, untaken_events
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
-from pyflinkcep.engines.flink.nfa.relevance import Relevance, untaken_events
 from pyflinkcep.matching.columns import WHOLE, quoted
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.analysis import joined

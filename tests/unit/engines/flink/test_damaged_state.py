@@ -12,7 +12,7 @@ import pytest
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState
-from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.engines.flink.stored_state import StateReader, StateWriter
 from pyflinkcep.errors import CepError, StateFormatError
 from pyflinkcep.functions import RuntimeContext
 from tests.kernel_harness import KernelRun, needs_kernel

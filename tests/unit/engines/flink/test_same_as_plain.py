@@ -20,11 +20,10 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
+from pyflinkcep.engines.flink.nfa.partial_matches import EndCounts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.engines.flink.operator.state_codec import StateWriter
-from pyflinkcep.engines.flink.operator.state_format import NO_START, StateCounts, count_states
+from pyflinkcep.engines.flink.stored_state import NO_START, StateCounts, StateWriter, count_states
 from pyflinkcep.errors import CepError, ConditionError, StateFormatError, StateLimitError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness

@@ -12,8 +12,8 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.analysis import Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 
 CONDITIONS = ["n < 3", "n % 3 = 1", "n = 5 or n = 2", "n > 4", "n <> 7", "n IS NOT NULL"]
 

@@ -11,8 +11,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, NotSupportedError, Pattern, WithinType, match
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.engines.latest.machine import LatestMachine, Offer
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.latest.machine import LatestMachine, LatestRule, Offer
 from tests.shorthand import ms
 
 A, B, C = "a = 1", "b = 1", "c = 1"

@@ -11,10 +11,15 @@ import attrs
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.columns import Ints, LatestColumns, Offers
-from pyflinkcep.engines.latest.machine import END, KeyState, LatestMachine, Offer
-from pyflinkcep.engines.latest.rule import LatestRule, step_codes
+from pyflinkcep.engines.latest.columns import Ints, LatestColumns, Offers, latest_rules
+from pyflinkcep.engines.latest.machine import (
+    END,
+    KeyState,
+    LatestMachine,
+    LatestRule,
+    Offer,
+    step_codes,
+)
 from pyflinkcep.errors import InvalidArgumentError, StateFormatError
 from pyflinkcep.kernel.module import compiled_module
 

@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.engines.lists import clauses, matching
-from pyflinkcep.engines.lists.bridge import joined_frames
-from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.ranges import TypeCodes
+from pyflinkcep.engines.lists.frame import TypeCodes
+from pyflinkcep.engines.lists.matching import EventLists, joined_frames
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.arrays import TextRanks, Values, columnar, holding
 from pyflinkcep.expressions.codegen import generated

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.sequences.bridge import KernelQuery
 from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.evaluation import KernelQuery, Sequences
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module

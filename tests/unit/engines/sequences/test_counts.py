@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from pyflinkcep.engines.compressed.counting import CountPayloads, Ranked, Weighed
 from pyflinkcep.engines.compressed.matches import Measured
-from pyflinkcep.engines.sequences.bridge import KernelCounter, rise_of
 from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.evaluation import KernelCounter, Sequences, rise_of
 from pyflinkcep.engines.sequences.runs import MergedRuns, Track
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind

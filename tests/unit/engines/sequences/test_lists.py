@@ -18,9 +18,13 @@ from hypothesis import strategies as st
 
 from pyflinkcep.engines.queries import QueryPlan, query_matches
 from pyflinkcep.engines.sequences import evaluation
-from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelQuery
 from pyflinkcep.engines.sequences.compiler import Equality, compile_query, equality_of
-from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
+from pyflinkcep.engines.sequences.evaluation import (
+    KernelCounter,
+    KernelQuery,
+    MatchPositions,
+    Sequences,
+)
 from pyflinkcep.engines.sequences.runs import RunLimit, Track
 from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable

@@ -12,7 +12,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator.state_format import pack, unpack
+from pyflinkcep.engines.flink.stored_state import pack, unpack
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.fingerprint import requeued, still_droppable

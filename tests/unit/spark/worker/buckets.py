@@ -16,9 +16,9 @@ from pyspark.sql.types import BooleanType, DoubleType, IntegerType, LongType, St
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
-from pyflinkcep.engines.flink.nfa.relevance import Relevance
-from pyflinkcep.engines.flink.operator.state_format import unpack
+from pyflinkcep.engines.flink.stored_state import unpack
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, spark_atoms
 from pyflinkcep.matching.layout import Layout, bit_names

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepError, InputError, PatternChangedError
 from pyflinkcep.matching import stretches

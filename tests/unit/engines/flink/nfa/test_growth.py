@@ -14,11 +14,17 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, match
 from pyflinkcep import AfterMatchSkipStrategy as Skip
-from pyflinkcep.engines.flink.nfa import NFACompiler, relevance
+from pyflinkcep.engines.flink.nfa import NFACompiler, analysis
+from pyflinkcep.engines.flink.nfa.analysis import (
+    Relevance,
+    doubling_stages,
+    outcomes,
+    splitting_stages,
+    untaken_events,
+    warnings_of,
+)
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.emission import heap_add, heap_poll, heap_remove_if
-from pyflinkcep.engines.flink.nfa.growth import doubling_stages, splitting_stages, warnings_of
-from pyflinkcep.engines.flink.nfa.relevance import Relevance, outcomes, untaken_events
+from pyflinkcep.engines.flink.nfa.partial_matches import heap_add, heap_poll, heap_remove_if
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.matching.results import Results
 from pyflinkcep.testing import NFATestHarness
@@ -500,7 +506,7 @@ def test_many_optional_stages_are_given_up_soon(monkeypatch: pytest.MonkeyPatch)
             tried.append(1)
             yield found
 
-    monkeypatch.setattr(relevance, "outcomes", counted)
+    monkeypatch.setattr(analysis, "outcomes", counted)
     found = Relevance.of(nfa, known_bits(nfa.atoms), shows_next=False)
 
     assert "too many conditions" in found.reason

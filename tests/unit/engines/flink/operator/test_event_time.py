@@ -11,8 +11,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, EventComparator, Pattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.operator import CepOperator, comparator_key
-from pyflinkcep.engines.flink.operator.cep_operator import KeyedCepOperator
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, comparator_key
 from pyflinkcep.errors import InvalidArgumentError, SkipError, StateLimitError
 from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MAX_WATERMARK

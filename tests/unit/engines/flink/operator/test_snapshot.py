@@ -15,14 +15,8 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator import (
-    STATE_FORMAT,
-    CepOperator,
-    KeyedCepOperator,
-    restore,
-    snapshot,
-)
-from pyflinkcep.engines.flink.operator.state_format import pack, unpack
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
+from pyflinkcep.engines.flink.stored_state import STATE_FORMAT, pack, restore, snapshot, unpack
 from pyflinkcep.errors import CepError, PatternChangedError, StateFormatError
 from pyflinkcep.time import MAX_WATERMARK
 from tests.conformance.cases import expected_rows, load

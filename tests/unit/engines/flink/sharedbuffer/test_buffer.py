@@ -15,12 +15,12 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     LockableEvent,
+    ManyEdges,
     SharedBuffer,
     SharedBufferAccessor,
     SharedBufferEdge,
     SharedBufferNode,
 )
-from pyflinkcep.engines.flink.sharedbuffer.elements import ManyEdges
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness

@@ -10,7 +10,7 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep import MalformedPatternException, NotSupportedError, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler, StateType
-from pyflinkcep.engines.flink.nfa.compiler.graph_builder import NFAStateNameHandler
+from pyflinkcep.engines.flink.nfa.compiler import NFAStateNameHandler
 from tests.shorthand import parse
 
 _SKIP_NOT_FOUND = (

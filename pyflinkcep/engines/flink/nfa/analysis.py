@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides from the compiled pattern which events change nothing, whatever a key has seen."""
+"""What a compiled pattern tells beforehand: which events change nothing, and what may grow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from enum import IntEnum
+from itertools import combinations, islice
 
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.nfa import NFA
-from pyflinkcep.engines.flink.nfa.state import StateTransitionAction
-from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
+from pyflinkcep.engines.flink.nfa.state import (
+    Ask,
+    EventEnd,
+    State,
+    StateTable,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    Step,
+    reached,
+)
 from pyflinkcep.errors import MalformedPatternException
+from pyflinkcep.time import duration_text
 
 Answers = dict[Atom, bool]
 
@@ -445,3 +456,236 @@ def _why_different(table: StateTable) -> str:
 def _at(table: StateTable) -> str:
     stage = table.state.stage
     return "the beginning of a group" if stage == "GroupPattern" else f"stage {stage!r}"
+
+
+# --- patterns of which no partial match branches: an event moves it on, leaves it or ends it
+
+
+class Action(IntEnum):
+    """What an event does to a partial match."""
+
+    STAYS = 0
+    ENDS = 1
+    TAKES = 2
+
+
+_MOST_ASKED = 6
+_MOST_STATES = 30
+
+
+@attrs.frozen
+class Unbranched:
+    """
+    Such a pattern as a table.
+
+    All partial matches of one state have one fate, and those of a later state began earlier. So
+    they are queues, of which an event moves all to the next.
+
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> begun = Pattern.begin("a").where("x = 1")
+    >>> Unbranched.of(NFACompiler.compile(begun.next("b").where("x = 2")), known=3)
+    Unbranched(stages=('a', 'b'), actions=(0, 1, 0, 2, 2, 1, 2, 2))
+    >>> Unbranched.of(NFACompiler.compile(begun.followedByAny("b").where("x = 2")), known=3)
+    """
+
+    stages: tuple[str, ...]  # By state, the stage that it takes an event for
+    # By the bits of the conditions that hold, and then by state: the :class:`Action`.
+    actions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, nfa: NFA, known: int) -> Unbranched | None:
+        """Return the table of a pattern; None if a partial match may branch, or wait for time."""
+        bits = [atom.bit & known for atom in nfa.atoms]
+        waits = nfa.window_times or any(table.is_pending for table in nfa.tables.values())
+        if not all(bits) or waits or nfa.skip_strategy.isSkipStrategy():
+            return None
+        width = max(bits, default=0).bit_length()
+        rows: list[list[int]] = []
+        stages: list[str] = []
+        state: StateTable | None = nfa.start
+        while state is not None:
+            if width > _MOST_ASKED or len(stages) == _MOST_STATES:
+                return None
+            found = [_fate(state, event, is_start=not stages) for event in range(1 << width)]
+            moves = {move for _, move in found if move is not None}
+            if len(moves) != 1 or any(action is None for action, _ in found):
+                return None
+            ((stage, following),) = moves
+            rows.append([int(action or 0) for action, _ in found])
+            stages.append(stage)
+            state = following
+        if len(stages) < 2:
+            return None
+        return cls(tuple(stages), tuple(row[event] for event in range(1 << width) for row in rows))
+
+
+_Fate = tuple[Action | None, tuple[str, StateTable | None] | None]
+
+
+def _fate(state: StateTable, event: int, *, is_start: bool) -> _Fate:
+    """Return what an event does; if it is taken, for which stage, and which state follows."""
+    node: Ask | Step = state.first()
+    while isinstance(node, Ask):
+        node = node.following(event & node.atom.bit != 0)
+    moves = [move for move in node.moves if not move.stays]
+    stays = len(moves) < len(node.moves)
+    if not moves:
+        if stays:
+            return Action.STAYS, None
+        return (Action.ENDS if node.ending is EventEnd.CONTIGUITY else None), None
+    move, *others = moves
+    if others or stays is not is_start or not move.takes or move.completes is move.continues:
+        return None, None
+    return Action.TAKES, (move.stage, move.target if move.continues else None)
+
+
+# --- what may grow: the states, the partial matches, the events that they hold
+
+
+_MANY_STATES = 100
+
+
+def warnings_of(nfa: NFA) -> Iterator[str]:
+    """Warn of long repetitions, of combinations, and of partial matches that never end."""
+    if len(nfa.tables) > _MANY_STATES:
+        yield (
+            f"the pattern has {len(nfa.tables)} states: with times(n) of a stage each event may "
+            "begin a match, so that a match of n events costs about n² steps"
+        )
+    yield from _doubling(nfa)
+    if nfa.window_time > 0:
+        return
+    states = [state for state in _staged(nfa) if not nfa.tables[state.name].gap_ms]
+    branching = list(dict.fromkeys(s.stage for s in states if _branches(s)))
+    looping = list(dict.fromkeys(s.stage for s in states if _loops(s)))
+    waiting = list(dict.fromkeys(s.stage for s in states if _waits(s)))
+    if branching:
+        yield (
+            f"{_named(branching)} leaves a partial match behind for every event it could take "
+            "or leave, and they never end"
+        )
+    if looping:
+        yield f"{_named(looping)} loops, and the events of a partial match have no bound"
+    if waiting and not branching:
+        yield f"{_named(waiting)} waits for its event, possibly forever"
+    if branching or looping or waiting:
+        yield (
+            "memory may grow without bound: write .within(timedelta(...)) on the pattern, "
+            "the longest time from the first event to the last"
+        )
+
+
+def doubling_stages(nfa: NFA) -> list[str]:
+    """Return the stages that may take or leave each event of a loop: `n` events in 2ⁿ ways."""
+    return list(dict.fromkeys(s.stage for s in _staged(nfa) if _branches(s) and _loops(s)))
+
+
+def splitting_stages(nfa: NFA) -> list[str]:
+    """
+    Return the stages of loops within loops, such as ``(a+)+``: `n` events in 2ⁿ ways.
+
+    From such a stage the same events lead back to it in two ways, since each may go on with a round
+    of the outer loop or begin another.
+    """
+    steps = {state.name: _ways(state) for state in _staged(nfa)}
+    return list(dict.fromkeys(s.stage for s in _staged(nfa) if _splits(s, steps)))
+
+
+def _doubling(nfa: NFA) -> Iterator[str]:
+    doubling = doubling_stages(nfa)
+    splitting = [stage for stage in splitting_stages(nfa) if stage not in doubling]
+    within = f" within {duration_text(nfa.window_time)}" if nfa.window_time > 0 else ""
+    many = f"n such events of a key{within} make up to 2ⁿ partial matches"
+    if doubling:
+        yield f"{_named(doubling)} may take or leave each event that fits, again and again: {many}"
+    if splitting:
+        yield (
+            f"{_named(splitting)} loops within a loop: each event that fits may go on with a round "
+            f"of the outer loop or begin another: {many}"
+        )
+    if not doubling and not splitting:
+        return
+    counts = (
+        "; .compressed() counts the matches without listing them" if nfa.is_compressible else ""
+    )
+    yield f"a stricter condition, a shorter window or maxPartialMatches=... bounds them{counts}"
+
+
+def _staged(nfa: NFA) -> list[State]:
+    """Return the states with stages of the user's, first to last."""
+    tables = [t for t in reversed(nfa.tables.values()) if not (t.is_stop or t.is_final)]
+    return [table.state for table in tables if table.state.stage != "GroupPattern"]
+
+
+def _named(stages: Sequence[str]) -> str:
+    names = list(map(repr, stages))
+    return ("stage " if len(names) == 1 else "each of the stages ") + ", ".join(names)
+
+
+def _self_edges(state: State, action: StateTransitionAction) -> bool:
+    return any(edge.action is action and edge.target is state for edge in state.transitions)
+
+
+def _waits(state: State) -> bool:
+    return state.kind is not StateType.START and _self_edges(state, StateTransitionAction.IGNORE)
+
+
+def _branches(state: State) -> bool:
+    """Whether the state may both take an event and stay where it is on it."""
+    if state.kind is StateType.START:
+        return False
+    free = [
+        edge
+        for edge in state.transitions
+        if edge.action is StateTransitionAction.IGNORE and str(edge.condition) in ("true", "None")
+    ]
+    takes = any(edge.action is StateTransitionAction.TAKE for edge in state.transitions)
+    return bool(free) and takes
+
+
+def _loops(state: State) -> bool:
+    """Whether taking events leads back to the state."""
+
+    def goes_on(edge: StateTransition) -> bool:
+        is_ignore = edge.action is StateTransitionAction.IGNORE
+        return not is_ignore and edge.target.kind is not StateType.STOP
+
+    return state.kind is not StateType.START and any(
+        edge.target is state and goes_on(edge)
+        for at in reached(state, goes_on)
+        for edge in at.transitions
+    )
+
+
+_Way = tuple[tuple[str, str], State]
+"""How an event is taken, by which stage and on which condition, and the state after it."""
+
+
+def _ways(state: State, skipped: tuple[State, ...] = ()) -> list[_Way]:
+    """Return each way in which a partial match in a state may take an event."""
+    found: list[_Way] = []
+    for edge in state.transitions:
+        if edge.action is StateTransitionAction.TAKE:
+            found.append(((state.stage, str(edge.condition)), edge.target))
+        elif edge.action is StateTransitionAction.PROCEED and edge.target not in skipped:
+            found += _ways(edge.target, (*skipped, state))
+    return found
+
+
+def _splits(state: State, steps: dict[str, list[_Way]]) -> bool:
+    """Whether two ways to take one event from a state both lead back to it, on equal events."""
+
+    def after(at: State) -> list[_Way]:
+        return steps[at.name] if at.name in steps else _ways(at)
+
+    first = combinations(after(state), 2)
+    pairs = [(one[1], other[1]) for one, other in first if one[0] == other[0]]
+    for left, right in pairs:  # it grows: each pair of states that equal events may lead to
+        if left is state and right is state:
+            return True
+        for event, one in after(left):
+            for same, other in after(right):
+                if event == same and (one, other) not in pairs:
+                    pairs.append((one, other))
+    return False

@@ -9,7 +9,7 @@ from pyflinkcep.conditions import (
     RichAndCondition,
     RichNotCondition,
 )
-from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import NFACompiler
+from pyflinkcep.engines.flink.nfa.compiler import NFACompiler
 from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.pattern.pattern import Pattern
 from pyflinkcep.show import Diagram

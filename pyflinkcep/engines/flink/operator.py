@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's rules for one key: lateness, order, timers and the emission of results.
+"""
+Flink's operator: its rules for one key, and the keyed operator in memory.
 
-Specifies ``kernel/src/flink/operator.c`` and ``runs.c``; they must be changed together.
+The rules are lateness, order, timers and the emission of results. Specifies
+``kernel/src/flink/operator.c`` and ``runs.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pyflinkcep.engines.flink.nfa import (
     NFAState,
     TimedOut,
 )
-from pyflinkcep.engines.flink.nfa.steps import Ask
+from pyflinkcep.engines.flink.nfa.state import Ask
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer, SharedBufferAccessor
 from pyflinkcep.errors import (
     CepRuntimeError,
