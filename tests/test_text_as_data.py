@@ -32,7 +32,7 @@ READERS = {
     "sigma/condition.py": "conditions of correlations",
     "sigma/correlation.py": "lengths of time that users wrote",
     "sase/parser.py": "names of output columns",
-    "sase/tokens.py": "queries",
+    "sase/conditions.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
     "show/query_history.py": "errors of queries: of a failure Spark has nothing but that text",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
@@ -68,7 +68,7 @@ def test_regular_expressions_read_what_users_wrote(package: list[Source]) -> Non
 TOKENS = {
     "expressions/grammar.py": "expressions, which it parses",
     "eql/tokens.py": "queries, in their own words and signs",
-    "sase/tokens.py": "queries, in their own words and signs",
+    "sase/conditions.py": "queries, in their own words and signs",
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
     "rules/aviator.py": "conditions, which it parses",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the conditions of a query."""
+"""Reads the words and symbols of a query, and its conditions."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import ClassVar, cast
@@ -12,7 +13,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.numbers import MOST
-from pyflinkcep.expressions.tokens import UNITS, ExpressionReader, Token, TokenKind, interval_us
+from pyflinkcep.expressions.tokens import (
+    UNITS,
+    Cursor,
+    ExpressionReader,
+    Token,
+    TokenKind,
+    interval_us,
+    place,
+    tokenized,
+)
 from pyflinkcep.expressions.tree import (
     ALL,
     CONDITIONS,
@@ -44,7 +54,93 @@ from pyflinkcep.sase.attributes import (
     is_computed,
 )
 from pyflinkcep.sase.model import Component
-from pyflinkcep.sase.tokens import KEYWORDS, QueryCursor, text_value
+
+KEYWORDS = frozenset(
+    "FROM PATTERN WHERE WITHIN HAVING RETURN AND OR NOT IS NULL AS".split()  # noqa: SIM905
+)
+
+_QUERY = re.compile(
+    r"(?P<space>\s+|/\*.*?\*/|--[^\n]*)"
+    r"|(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<string>'(?:[^']|'')*')"
+    r"|(?P<quoted>`(?:[^`]|``)+`)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<sign>\.\.|<=|>=|<>|!=|==|\|\||/(?!\*)|[-+*%(){}\[\],.;=<>~!^|?])",
+    re.DOTALL,
+)
+
+
+def text_value(token: Token) -> str:
+    """Return the value of a quoted text."""
+    return token.text[1:-1].replace("''", "'")
+
+
+def text_literal(value: str) -> str:
+    """Return a quoted text of a value."""
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _unreadable(text: str, at: int) -> InvalidArgumentError:
+    rest = text[at : at + 20].split("\n")[0]
+    for opening, what, closing in (("'", "text", "'"), ("`", "name", "`"), ("/*", "comment", "*/")):
+        if rest.startswith(opening):
+            return failure(text, at, f"the {what} {rest} does not end", f"close it with {closing}")
+    return failure(
+        text,
+        at,
+        f"{rest[:1]} has no meaning here",
+        "quote texts with ' and names with `, enclose comments in /* */",
+    )
+
+
+def failure(text: str, at: int, what: str, hint: str) -> InvalidArgumentError:
+    """Return the error for a problem at an offset of a text."""
+    return InvalidArgumentError(f"{place(text, at)}: {what}", hint)
+
+
+class QueryCursor(Cursor):
+    """Reads the tokens of a query one by one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, tokenized(text, _QUERY, _unreadable))
+
+    def written(self, token: Token) -> str:
+        """Return a token as it was written, backquotes included."""
+        return self.text[token.start : token.end]
+
+    def name(self, what: str, hint: str) -> Token:
+        """Move past a name."""
+        if self.here.kind is not TokenKind.NAME:
+            raise self.unexpected(what, hint)
+        return self.next()
+
+    def type(self, hint: str) -> str:
+        """Move past an event type, which may be dotted or quoted, and return it."""
+        if self.here.kind is TokenKind.STRING:
+            return text_value(self.next())
+        name = self.name("an event type", hint).text
+        while self.here.word == "." and self.ahead().kind is TokenKind.NAME:
+            self.next()
+            name += f".{self.next().text}"
+        if self.here.word in ("-", "/"):
+            whole = f"{name}{self.here.text}{self.written(self.ahead())}"
+            raise self.unexpected("the end of a type", f"quote the type: '{whole}'")
+        return name
+
+    def expect_end(self, hint: str) -> None:
+        """Raise if there are more tokens."""
+        if self.here.kind is not TokenKind.END:
+            raise self.unexpected("the end", hint)
+
+    def unexpected(self, wanted: str, hint: str = "") -> InvalidArgumentError:
+        """Return the error for an unexpected token."""
+        token = self.here
+        got = "the end" if token.kind is TokenKind.END else repr(self.written(token))
+        return self.failure(token.start, f"expected {wanted}, got {got}", hint)
+
+    def failure(self, at: int, what: str, hint: str) -> InvalidArgumentError:
+        """Return the error for a problem at an offset of the text."""
+        return failure(self.text, at, what, hint)
+
 
 _INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
 _INTERVAL = (

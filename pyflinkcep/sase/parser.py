@@ -16,7 +16,7 @@ from pyflinkcep.expressions.tokens import Token, TokenKind
 from pyflinkcep.expressions.tree import Literal, Tree, written_name
 from pyflinkcep.sase.attributes import is_computed, path_names
 from pyflinkcep.sase.checks import check_query
-from pyflinkcep.sase.conditions import ConditionReader, made
+from pyflinkcep.sase.conditions import KEYWORDS, ConditionReader, made
 from pyflinkcep.sase.model import (
     EVENT_TIME,
     EVENT_TYPE,
@@ -38,7 +38,6 @@ from pyflinkcep.sase.model import (
     default_variable,
     ones,
 )
-from pyflinkcep.sase.tokens import KEYWORDS
 from pyflinkcep.time import UNITS_MS
 
 SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"

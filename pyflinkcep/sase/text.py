@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from pyflinkcep.expressions.tree import Operation, Tree, quoted_name, shown, written_name
+from pyflinkcep.sase.conditions import KEYWORDS, text_literal
 from pyflinkcep.sase.model import (
     AnyOrder,
     Choice,
@@ -25,7 +26,6 @@ from pyflinkcep.sase.model import (
     default_variable,
     ones,
 )
-from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clause with the standard's meaning on a table."""
+"""A clause on a table, in both dialects; and on files that do not fit memory."""
 
 from __future__ import annotations
 
@@ -37,12 +37,16 @@ from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, qu
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
 from pyflinkcep.matching.order import OrderColumns, order_by
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
 from pyflinkcep.matching.threads import cuts, results
 from pyflinkcep.tables.column_match import ColumnMatch
-from pyflinkcep.tables.found_rows import match_times
+from pyflinkcep.tables.found_rows import OutputPart, OutputWriter, Results, Run, match_times
+from pyflinkcep.tables.matches import OutputTable
 from pyflinkcep.tables.order import PER_MS, Keys, Times
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
+from pyflinkcep.tables.spilled_match import SpilledMatch
+from pyflinkcep.tables.spilling import Spilling
 from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
 from pyflinkcep.tables.values import warn_of_unit
 
@@ -596,3 +600,39 @@ class _Share:
             last = max(int(np.searchsorted(ends, begin + _PORTION, "right")), first + 1)
             yield begin, ends[first:last]
             begin, first = int(ends[last - 1]), last
+
+
+def spilled_flink_output(
+    events: Spilling,
+    clause: Clause,
+    names: Names,
+    limit: PartialMatchLimit | None,
+    threads: int,
+    schema: pa.Schema,
+) -> OutputTable:
+    """Return the output of a clause in Flink's dialect; `schema` is that of no events."""
+    job, key = FlinkJob.of(events.nothing, clause, names), clause.keys or None
+    with job.analysing():
+        match = SpilledMatch(job.read.pattern, events, job.time, key, limit, threads, job.ties)
+        matches, dropped = match.rows()
+    run, writer = Run(SpillFile(), OutputPart), OutputWriter(schema)
+    for part in matches.results.parts():
+        output = job.output(part.events, part.found(matches.stages), matches.times)
+        writer.write(run, output, *part.places)
+    return OutputTable.spilled(writer.output(Results([run], OutputPart)), dropped)
+
+
+def spilled_standard_output(
+    events: Spilling, clause: Clause, names: Names, threads: int, schema: pa.Schema
+) -> OutputTable:
+    """Return the output of a clause in the standard's dialect; `schema` is that of no events."""
+    writer = OutputWriter(schema)
+
+    def match(rows: pa.Table, places: Ints, run: Run[OutputPart]) -> int:
+        found = standard_output(rows, clause, names, threads)
+        first = places[found.first_rows]  # keys are in the order of their first rows
+        writer.write(run, found.table, np.zeros_like(first), first)
+        return found.keys
+
+    results = events.found(clause.keys, match, OutputPart)
+    return OutputTable.spilled(writer.output(results))

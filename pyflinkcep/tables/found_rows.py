@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches as rows of a table: as dicts of records, and as columns of lists."""
+"""Matches as rows of events, in memory or on disk: as dicts of records, and as columns of lists."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.matching.columns import in_one_piece, integers
+from pyflinkcep.matching.columns import PREFIX, Ints, in_one_piece, integers, plain_numbers
 from pyflinkcep.matching.results import (
     MATCH_TIME,
     Found,
@@ -20,6 +22,7 @@ from pyflinkcep.matching.results import (
     known_times,
     stage_column,
 )
+from pyflinkcep.matching.spill import Block, SpillFile
 from pyflinkcep.tables.events import Timeout, as_event
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
@@ -98,3 +101,351 @@ def match_times(found: Found, times: Times) -> pa.Array:
     if not pa.types.is_timestamp(times.type):
         return integers(found.times)
     return known_times(found.times, PER_MS[times.type.unit]).cast(times.type)
+
+
+MOST_EVENTS = 1 << 15  # of the matches that are written together
+Place = tuple[int, int]
+"""Where a key is among all: the time of its earliest event, and the place of its first one."""
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """Matches, and their events."""
+
+    results: pa.Table
+    events: pa.Table
+
+    @classmethod
+    def of(
+        cls, found: Found, earliest: Ints, first: Ints, take: Callable[[Ints], pa.Table]
+    ) -> Part:
+        """Return what was found for keys with these places; `take` returns events by handle."""
+        rows, places = np.unique(found.handles, return_inverse=True)
+        bounds = integers(np.r_[0, found.ends].astype(np.int32))
+        lists = (found.stage_of.astype(np.int32), places.astype(np.int32))
+        own = (pa.ListArray.from_arrays(bounds, integers(numbers)) for numbers in lists)
+        numbers = map(integers, (earliest, first, found.times))
+        return cls(pa.table([*numbers, *own], _NAMES), take(rows))
+
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        """What is written."""
+        return self.results, self.events
+
+    def taken(self, order: Ints) -> Part:
+        """Return some of the matches, with their events."""
+        results = self.results.take(integers(order))
+        lists = in_one_piece(results.column("events"))
+        rows, places = np.unique(plain_numbers(lists.flatten()), return_inverse=True)
+        own = pa.ListArray.from_arrays(_bounds(lists), integers(places.astype(np.int32)))
+        results = results.set_column(_NAMES.index("events"), "events", own)
+        return Part(results, self.events.take(integers(rows)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Part]) -> Part:
+        """Return the matches of several in the order of keys, those of a key in their order."""
+        begin, moved = 0, []
+        for part in parts:
+            lists = in_one_piece(part.results.column("events"))
+            own = integers(plain_numbers(lists.flatten()) + np.int32(begin))
+            column = pa.ListArray.from_arrays(_bounds(lists), own)
+            moved.append(part.results.set_column(_NAMES.index("events"), "events", column))
+            begin += part.events.num_rows
+        results = pa.concat_tables(moved).combine_chunks()
+        events = pa.concat_tables([p.events for p in parts], promote_options="permissive")
+        return cls(results.take(integers(_by_key(results))), events)
+
+    def found(self, stages: Sequence[str]) -> Found:
+        """Return the matches; handles are rows of the events."""
+        stage_of, handles = (in_one_piece(self.results.column(n)) for n in ("stages", "events"))
+        ends = plain_numbers(_bounds(handles))[1:].astype(np.int64)
+        times = plain_numbers(self.results.column("time"))
+        kinds = np.ones(len(times), np.uint8)
+        numbers = plain_numbers(stage_of.flatten()), plain_numbers(handles.flatten())
+        return Found(stages, kinds, times, ends, numbers[0], numbers[1].astype(np.int64))
+
+    @property
+    def places(self) -> tuple[Ints, Ints]:
+        """The places of the matches' keys."""
+        return _places(self.results)
+
+
+_PLACES = [f"{PREFIX}earliest", f"{PREFIX}first"]
+_NAMES = [*_PLACES, "time", "stages", "events"]
+
+
+@attrs.frozen(eq=False)
+class OutputPart:
+    """Rows of output."""
+
+    rows: pa.Table  # The rows, with the places of their keys
+
+    @classmethod
+    def of(cls, output: pa.Table, earliest: Ints, first: Ints) -> OutputPart:
+        """Return the output of keys with these places."""
+        columns = [*map(integers, (earliest, first)), *output.columns]
+        return cls(pa.table(columns, [*_PLACES, *output.column_names]))
+
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        """What is written."""
+        return (self.rows,)
+
+    @property
+    def output(self) -> pa.Table:
+        """The rows alone."""
+        return self.rows.drop_columns(_PLACES)
+
+    def taken(self, order: Ints) -> OutputPart:
+        """Return some of the rows."""
+        return OutputPart(self.rows.take(integers(order)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[OutputPart]) -> OutputPart:
+        """Return the rows of several in the order of keys, those of a key in their order."""
+        rows = pa.concat_tables([p.rows for p in parts], promote_options="permissive")
+        return cls(rows.take(integers(_by_key(rows))))
+
+    @property
+    def places(self) -> tuple[Ints, Ints]:
+        """The places of the rows' keys."""
+        return _places(self.rows)
+
+
+def _places(table: pa.Table) -> tuple[Ints, Ints]:
+    earliest, first = (plain_numbers(table.column(name)) for name in _PLACES)
+    return earliest, first
+
+
+def _by_key(table: pa.Table) -> Any:
+    """Return the order of keys, those of one key in their order."""
+    return np.lexsort(_places(table)[::-1])
+
+
+def _bounds(lists: pa.Array) -> pa.Array:
+    return integers(np.r_[0, np.cumsum(plain_numbers(lists.value_lengths()))].astype(np.int32))
+
+
+PartT = TypeVar("PartT", Part, OutputPart)
+
+
+@attrs.frozen(eq=False)
+class Run(Generic[PartT]):
+    """Matches, or rows of output, in a file, in the order of their keys."""
+
+    file: SpillFile
+    of: type[PartT]
+    blocks: list[tuple[Block, ...]] = attrs.field(factory=list)
+
+    def add(self, part: PartT) -> None:
+        """Write some matches."""
+        self.blocks.append(tuple(map(self.file.add, part.tables)))
+
+    def part(self, number: int) -> PartT:
+        """Read some matches."""
+        return self.of(*map(self.file.read, self.blocks[number]))
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return sum(blocks[0].rows for blocks in self.blocks)
+
+
+class _Head(Generic[PartT]):
+    """The first matches of a run that have not been taken."""
+
+    def __init__(self, run: Run[PartT]) -> None:
+        self._run: Run[PartT] = run
+        self._next = 0
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Read the next matches."""
+        self.part: PartT = self._run.part(self._next)
+        self.places: tuple[Ints, Ints] = self.part.places
+        self._next += 1
+        self._begin = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are others in the file."""
+        return self._next < len(self._run.blocks)
+
+    @property
+    def last(self) -> Place:
+        """The place of the last key."""
+        earliest, first = self.places
+        return int(earliest[-1]), int(first[-1])
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether nothing is left."""
+        return self._begin == len(self.places[0])
+
+    def until(self, place: Place | None) -> PartT | None:
+        """Take the matches of keys up to a place, of all keys without one."""
+        begin, (earliest, first) = self._begin, self.places
+        self._begin = len(earliest)
+        if place is not None:
+            is_before = (earliest < place[0]) | ((earliest == place[0]) & (first <= place[1]))
+            self._begin = int(np.count_nonzero(is_before))
+        return self.part.taken(np.arange(begin, self._begin)) if begin < self._begin else None
+
+
+@attrs.frozen(eq=False, slots=False)
+class Results(Generic[PartT]):
+    """Matches, or rows of output, in runs."""
+
+    runs: Sequence[Run[PartT]]
+    of: type[PartT]
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return sum(map(len, self.runs))
+
+    def parts(self) -> Iterator[PartT]:
+        """Yield the matches in the order of keys."""
+        heads = [_Head(run) for run in self.runs if run.blocks]
+        if len(heads) == 1:
+            run, _ = self.in_order
+            yield from map(run.part, range(len(run.blocks)))
+            return
+        while heads:
+            bound = min((head.last for head in heads if head.has_more), default=None)
+            taken = [part for head in heads if (part := head.until(bound)) is not None]
+            if taken:
+                yield self.of.joined(taken)
+            for head in heads:
+                if head.is_taken and head.has_more:
+                    head.go_on()
+            heads = [head for head in heads if not head.is_taken]
+
+    @cached_property
+    def in_order(self) -> tuple[Run[PartT], list[int]]:
+        """The matches in one run, and how many there are before each block of it."""
+        own = [run for run in self.runs if run.blocks]
+        run: Run[PartT] = own[0] if len(own) == 1 else Run(SpillFile(), self.of)
+        if len(own) > 1:
+            for part in self.parts():
+                run.add(part)
+        return run, [0, *np.cumsum([blocks[0].rows for blocks in run.blocks]).tolist()]
+
+
+@attrs.frozen(eq=False)
+class SpilledRows:
+    """Matches that are on disk; see :class:`FoundRows`."""
+
+    results: Results[Part]  # The matches and timeouts
+    timed_out: Results[Part]
+    stages: Sequence[str]  # The stages by number
+    shown: Sequence[str]  # The stages that can take events, in pattern order
+    names: Sequence[str]  # The columns of events
+    keys: Mapping[str, str]  # The columns of the key, and their names among those of events
+    times: Times  # No times, but in the type of the events'
+    schema: pa.Schema  # The columns in the files
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return len(self.results)
+
+    def _rows(self, part: Part) -> FoundRows:
+        events = part.events.select(list(self.names))
+        keys = {name: part.events.column(column) for name, column in self.keys.items()}
+        found, nothing = part.found(self.stages), Found.of(self.stages, [b""] * 5)
+        return FoundRows(lambda: events, found, nothing, self.shown, keys, self.times)
+
+    def made(self, begin: int, end: int) -> list[dict[str, list[Any]]]:
+        """Return some of them as dicts."""
+        run, starts = self.results.in_order
+        matches: list[dict[str, list[Any]]] = []
+        at, end = begin, min(end, len(self))
+        while at < end:
+            number = bisect_right(starts, at) - 1
+            first = starts[number]
+            own = self._rows(run.part(number)).made(at - first, end - first)
+            matches += own
+            at += len(own)
+        return matches
+
+    def timeouts(self) -> list[Timeout[Any]]:
+        """Return the partial matches that timed out."""
+        rows = map(self._rows, self.timed_out.parts())
+        return [
+            Timeout(match, time)
+            for own in rows
+            for match, time in zip(
+                own.made(0, len(own)), own.found.between(0, len(own)).times.tolist(), strict=True
+            )
+        ]
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the matches in columns, some at a time."""
+        if not len(self):
+            yield self.arrow()
+        for part in self.results.parts():
+            yield self._rows(part).arrow()
+
+    def arrow(self) -> pa.Table:
+        """Return the matches in columns."""
+        if len(self):
+            return pa.concat_tables(list(self.tables()), promote_options="permissive")
+        nothing = Found.of(self.stages, [b""] * 5)
+        part = Part.of(nothing, nothing.times, nothing.times, lambda _: self.schema.empty_table())
+        return self._rows(part).arrow()
+
+
+@attrs.frozen(eq=False)
+class SpilledOutput:
+    """Rows of output that are on disk, as a table of Arrow that is read when it is looked at."""
+
+    results: Results[OutputPart]  # The rows
+    schema: pa.Schema  # Their columns
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(self.results)
+
+    def slice(self, begin: int, size: int) -> pa.Table:
+        """Return some of the rows."""
+        run, starts = self.results.in_order
+        taken = [self.schema.empty_table()]
+        at, end = begin, min(begin + size, self.num_rows)
+        while at < end:
+            number = bisect_right(starts, at) - 1
+            part = self._rows(run.part(number)).slice(at - starts[number], end - at)
+            taken.append(part)
+            at += part.num_rows
+        return pa.concat_tables(taken)
+
+    def _rows(self, part: OutputPart) -> pa.Table:
+        return part.output.cast(self.schema)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows, some at a time."""
+        if not self.num_rows:
+            yield self.schema.empty_table()
+        yield from map(self._rows, self.results.parts())
+
+    def read(self) -> pa.Table:
+        """Return all rows."""
+        return pa.concat_tables(list(self.tables()))
+
+
+@attrs.define(eq=False)
+class OutputWriter:
+    """Writes rows of output, the types of whose columns may depend on their values."""
+
+    schema: pa.Schema  # The columns so far
+
+    def write(self, run: Run[OutputPart], output: pa.Table, earliest: Ints, first: Ints) -> None:
+        """Write the output of keys with these places."""
+        both = [self.schema, output.schema]
+        self.schema = pa.unify_schemas(both, promote_options="permissive")
+        for begin in range(0, output.num_rows, MOST_EVENTS):
+            own = slice(begin, begin + MOST_EVENTS)
+            some = output.slice(begin, MOST_EVENTS)
+            run.add(OutputPart.of(some, earliest[own], first[own]))
+
+    def output(self, results: Results[OutputPart]) -> SpilledOutput:
+        """Return what was written."""
+        return SpilledOutput(results, self.schema)

@@ -17,8 +17,7 @@ from pyflinkcep.traces.model import event_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pyflinkcep.tables.found_rows import FoundRows
-    from pyflinkcep.tables.spilled_rows import SpilledOutput, SpilledRows
+    from pyflinkcep.tables.found_rows import FoundRows, SpilledOutput, SpilledRows
 
 
 _AT_ONCE = 1024

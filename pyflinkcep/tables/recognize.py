@@ -195,7 +195,7 @@ def _spilled(
     memory: int | str | None,
 ) -> OutputTable | None:
     """Return the output for files that do not fit memory; None if they do."""
-    from pyflinkcep.tables.spilled_clause import spilled_flink_output, spilled_standard_output
+    from pyflinkcep.tables.clauses import spilled_flink_output, spilled_standard_output
     from pyflinkcep.tables.spilling import Spilling
 
     events = Spilling(stored.files, list(stored.names), memory)

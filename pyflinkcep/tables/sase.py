@@ -298,8 +298,8 @@ def _spilled(
     threads: int,
 ) -> Sequence[dict[str, Any]] | None:
     """Return the matches on files that do not fit memory; None if all have to be in memory."""
+    from pyflinkcep.tables.query_match import SpilledQuery
     from pyflinkcep.tables.row_sql import OnlyByRow
-    from pyflinkcep.tables.spilled_query import SpilledQuery
 
     returns = Returns(plan.query, attribute_of, _types(table, {}))
     job = SpilledQuery(events, plan, returns, timestamp, type_, is_sorted, threads)

@@ -24,13 +24,12 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.buckets import Dealing, numbered
 from pyflinkcep.tables.column_match import ColumnMatch, Share
 from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.found_rows import MOST_EVENTS, Part, Results, Run, SpilledRows
 from pyflinkcep.tables.order import computed_column
 from pyflinkcep.tables.records import Cells, RecordBlock
-from pyflinkcep.tables.spilled_rows import MOST_EVENTS, Part, Results, Run, SpilledRows
-from pyflinkcep.tables.spilling import Spilling, read
+from pyflinkcep.tables.spilling import Dealing, Spilling, numbered, read
 from pyflinkcep.tables.values import Field
 
 _KEY_VALUE = f"{PREFIX}given key"

@@ -19,7 +19,7 @@ import pytest
 from pyflinkcep import Progress, matchRecognize, matchSase
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.matching import memory as machine
-from pyflinkcep.tables.spilled_rows import SpilledOutput, SpilledRows
+from pyflinkcep.tables.found_rows import SpilledOutput, SpilledRows
 
 pytestmark = pytest.mark.slow
 
@@ -286,12 +286,12 @@ def test_progress_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 KILLED = """
 import sys
 from pyflinkcep import matchRecognize, matchSase
-from pyflinkcep.tables import spilled_clause, spilled_query
+from pyflinkcep.tables import clauses, query_match
 def wait(*_):
     print("matching", flush=True)
     import time; time.sleep(60)
-spilled_query.SpilledQuery._found = wait
-spilled_clause.standard_output = wait
+query_match.SpilledQuery._found = wait
+clauses.OutputWriter.write = wait
 path, what, text = sys.argv[1:]
 if what == "query":
     matchSase(text, path, "at", memory="300KB")

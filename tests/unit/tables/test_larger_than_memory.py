@@ -24,11 +24,11 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.matching.keys import hashes
 from pyflinkcep.matching.memory import memory_bytes
 from pyflinkcep.matching.spill import SpillFile
-from pyflinkcep.tables import buckets, spilled_match
-from pyflinkcep.tables.buckets import _hash
+from pyflinkcep.tables import spilled_match, spilling
 from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.order import Keys
 from pyflinkcep.tables.spilled_match import SpilledMatch
+from pyflinkcep.tables.spilling import _hash
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +131,7 @@ def test_a_key_larger_than_memory_has_values_that_differ(key: Any, tmp_path: Pat
 def test_keys_that_happen_to_have_one_number(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that are dealt by time, since their numbers do not tell them apart, stay in order."""
     monkeypatch.setattr(
-        buckets.Dealing, "_hashes", lambda _, table: np.zeros(len(table), np.uint64)
+        spilling.Dealing, "_hashes", lambda _, table: np.zeros(len(table), np.uint64)
     )
     found = match(RISE, path, "at", "user", memory=SMALL)
     assert_same(found, match(RISE, TABLE, "at", "user"))
@@ -354,7 +354,7 @@ def test_one_key_has_one_number(values: pa.Array) -> None:
 KILLED = """
 import sys
 from pyflinkcep import Pattern, match
-from pyflinkcep.tables import buckets, spilled_match
+from pyflinkcep.tables import spilled_match, spilling
 def wait(*_):
     print("matching", flush=True)
     import time; time.sleep(60)
