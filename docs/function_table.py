@@ -26,8 +26,8 @@ from pyflinkcep.expressions.parser import event_tree  # noqa: E402
 from pyflinkcep.expressions.sql_functions import CASTS  # noqa: E402
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as OF_ONE_EVENT  # noqa: E402
 from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL  # noqa: E402
-from pyflinkcep.spark.plan.portable.sql import names_of, portable  # noqa: E402
-from pyflinkcep.spark.plan.portable.values import Setting  # noqa: E402
+from pyflinkcep.spark.plan.conditions import names_of  # noqa: E402
+from pyflinkcep.spark.plan.portable import Setting, portable  # noqa: E402
 from tests.sail.spark_values import EVENTS, recorded  # noqa: E402
 
 PAGE = HERE / "what-runs-where.md"

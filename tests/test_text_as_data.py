@@ -47,7 +47,7 @@ READERS = {
     "spark/worker/bucket_task.py": "names of time zones",
     "spark/plan/patterns/explanation.py": "texts of users' objects and Columns, for explain()",
     "spark/plan/engine.py": "how Sail's plan cuts files, which it tells nowhere else",
-    "spark/plan/portable/sql.py": "window functions and intervals in SQL that users wrote",
+    "spark/plan/portable.py": "window functions and intervals in SQL that users wrote",
     "spark/cep_dataframe.py": "tracebacks: of a worker's error Spark has nothing but that text",
     "local.py": "the version that Java prints",
 }

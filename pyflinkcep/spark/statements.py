@@ -41,7 +41,7 @@ from pyflinkcep.spark.plan.analysis import (
 )
 from pyflinkcep.spark.plan.clauses.job import FlinkJob, StandardJob
 from pyflinkcep.spark.plan.clauses.measures import argument_types
-from pyflinkcep.spark.plan.portable.sql import sql_columns
+from pyflinkcep.spark.plan.conditions import sql_columns
 from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 from pyflinkcep.spark.results import stream_result

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from pyflinkcep import CEP, NotSupportedError, Pattern
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.spark.plan.portable.sql import names_of, portable, setting_of, sql_column
+from pyflinkcep.spark.plan.conditions import names_of, setting_of, sql_column
+from pyflinkcep.spark.plan.portable import portable
 from tests.expression_rules import CASES, OVERFLOWS
 from tests.expression_rules import VALUES as RULE_VALUES
 from tests.sail.spark_values import ERROR, ROWS, frame, recorded, shown, values

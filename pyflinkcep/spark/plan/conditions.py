@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL and Column conditions: checked on the driver, evaluated by Spark, one bit each."""
+"""SQL over one event as Columns, whatever runs it; conditions, checked here, one bit each."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StringType, StructType
 
@@ -15,14 +15,75 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, guarded, guarded_parts, words
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.parser import column_owners
+from pyflinkcep.expressions.parser import column_owners, event_tree
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tokens import slip
-from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.expressions.tree import Column as Name
+from pyflinkcep.expressions.tree import Leaf, MatchExpression
 from pyflinkcep.matching.columns import field_names, spark_atoms
 from pyflinkcep.matching.layout import bit_names
-from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_ansi, joined, where
-from pyflinkcep.spark.plan.portable.sql import sql_column, sql_columns
+from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_ansi, joined, sql_type, where
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
+from pyflinkcep.spark.plan.portable import Setting, Value, portable
+
+_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
+
+
+class UnknownNameError(CepError):
+    """A column that the events lack, which the engine refuses in its own words."""
+
+
+def sql_column(sql: str, dataframe: DataFrame) -> Column:
+    """Return what SQL computes from one event; see :func:`sql_columns`."""
+    return sql_columns([sql], dataframe)[0]
+
+
+def sql_columns(given: Sequence[str | Column], dataframe: DataFrame) -> list[Column]:
+    """Return what SQL computes from one event, with Spark's values whatever runs it."""
+    session = dataframe.sparkSession
+    if any(isinstance(one, str) for one in given) and engine_of(session) is not SPARK:
+        setting = setting_of(session)
+        given = [
+            _with_sparks_values(one, dataframe, setting) if isinstance(one, str) else one
+            for one in given
+        ]
+    return [F.expr(one) if isinstance(one, str) else one for one in given]
+
+
+def _with_sparks_values(sql: str, dataframe: DataFrame, setting: Setting) -> str:
+    try:
+        tree = event_tree(sql)
+    except CepError:
+        raise setting.unknown(sql) from None
+    try:
+        return portable(tree, names_of(dataframe.schema), setting).sql
+    except UnknownNameError:
+        return sql
+
+
+def setting_of(session: SparkSession) -> Setting:
+    """Return what values depend on in a session."""
+    return Setting(
+        engine_of(session).name,
+        session.conf.get("spark.sql.ansi.enabled") == "true",
+        session.conf.get("spark.sql.session.timeZone") in _UTC,
+    )
+
+
+def names_of(schema: StructType) -> Callable[[Leaf], Value]:
+    """Return a function from a column to its value."""
+    types = {field.name: sql_type(field.dataType) for field in schema}
+    folded = {name.casefold(): type_ for name, type_ in types.items()}
+
+    def named(leaf: Leaf) -> Value:
+        assert isinstance(leaf, Name)
+        name = str(leaf.sql)[1:-1].replace("``", "`")
+        type_ = types.get(name, folded.get(name.casefold()))
+        if type_ is None:
+            raise UnknownNameError(name, "")
+        return Value(str(leaf.sql), type_)
+
+    return named
 
 
 def analysed(

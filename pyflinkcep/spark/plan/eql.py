@@ -36,9 +36,9 @@ from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestColumnsOf, bits_of, rule_of
 from pyflinkcep.matching.layout import Layout, bit_name
 from pyflinkcep.spark.plan.analysis import common_kind, sql_type
+from pyflinkcep.spark.plan.conditions import sql_column
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.job import Job, Prepared
-from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource, resolve_keys
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput

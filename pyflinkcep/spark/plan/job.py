@@ -22,8 +22,8 @@ from pyflinkcep.matching.columns import HASH, OWN, POSITION, PREFIX, SLICE, WIND
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.progress import told_folder
 from pyflinkcep.spark.arrow.internals import spark_context
+from pyflinkcep.spark.plan.conditions import sql_column
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
-from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.progress import CountedTask

@@ -40,10 +40,9 @@ from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.plan.analysis import first_line, is_about, is_ansi, is_case_sensitive
-from pyflinkcep.spark.plan.conditions import types_of
+from pyflinkcep.spark.plan.conditions import sql_column, types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.exact_decimals import quotient
-from pyflinkcep.spark.plan.portable.sql import sql_column
 
 # Stands for NULL in a key, next to the flag that it is NULL; a struct for other types.
 _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {

@@ -38,9 +38,8 @@ from pyflinkcep.sase.types import (
     with_instants,
 )
 from pyflinkcep.spark.plan.analysis import common_kind, first_line
-from pyflinkcep.spark.plan.conditions import types_of
+from pyflinkcep.spark.plan.conditions import sql_column, types_of
 from pyflinkcep.spark.plan.job import Job, Prepared, copied, slice_length, sliced
-from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput

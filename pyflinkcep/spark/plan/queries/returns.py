@@ -29,10 +29,10 @@ from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.spark.plan.analysis import sql_type
+from pyflinkcep.spark.plan.conditions import setting_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.exact_decimals import decimal_mean, decimal_total, if_any, total_of
-from pyflinkcep.spark.plan.portable.sql import portable, setting_of
-from pyflinkcep.spark.plan.portable.values import Setting, Value, narrowed
+from pyflinkcep.spark.plan.portable import Setting, Value, narrowed, portable
 
 _NAN = "cast('NaN' AS double)"
 

@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType, TimestampType
 from pyflinkcep import NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.spark.plan.portable.sql import names_of, portable
-from pyflinkcep.spark.plan.portable.values import Setting
+from pyflinkcep.spark.plan.conditions import names_of
+from pyflinkcep.spark.plan.portable import Setting, portable
 
 SCHEMA = StructType()
 for name, type_ in {
