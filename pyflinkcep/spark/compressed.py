@@ -8,18 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import attrs
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    IntegralType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.engines.compressed.matches import (
     COUNT,
@@ -52,12 +41,12 @@ from pyflinkcep.spark.worker.endings import (
     WindowRows,
 )
 
-_COUNT = StructField(COUNT, DecimalType(38, 0))
-_NODE = StructType(
+_COUNT = T.StructField(COUNT, T.DecimalType(38, 0))
+_NODE = T.StructType(
     [
-        StructField("stage", IntegerType(), False),
-        StructField("event", IntegerType(), False),
-        StructField("next", ArrayType(IntegerType(), False), False),
+        T.StructField("stage", T.IntegerType(), False),
+        T.StructField("event", T.IntegerType(), False),
+        T.StructField("next", T.ArrayType(T.IntegerType(), False), False),
     ]
 )
 
@@ -224,13 +213,13 @@ class CompressedStream:
         event = self._source.dataframe.schema
         added = [
             _COUNT,
-            StructField("events", ArrayType(event, False), False),
-            StructField("nodes", ArrayType(_NODE, False), False),
-            StructField("roots", ArrayType(IntegerType(), False), False),
+            T.StructField("events", T.ArrayType(event, False), False),
+            T.StructField("nodes", T.ArrayType(_NODE, False), False),
+            T.StructField("roots", T.ArrayType(T.IntegerType(), False), False),
         ]
         fields = [*self._ending_fields(), *added]
         check_names([field.name for field in fields], ())
-        schema = StructType(fields)
+        schema = T.StructType(fields)
         own, unit = tuple(self._source.event_columns), self._source.time_unit
         return self._endings(PackedRows(schema, self._keys, unit, own))
 
@@ -248,7 +237,7 @@ class CompressedStream:
     def _keys(self) -> tuple[str, ...]:
         return tuple(key.column for key in self._source.keys)
 
-    def _ending_fields(self) -> list[StructField]:
+    def _ending_fields(self) -> list[T.StructField]:
         return list(match_schema(self._source, [], MATCH_TIME).fields)
 
     def _totals(self, measured: Sequence[Measured]) -> CepDataFrame:
@@ -257,28 +246,28 @@ class CompressedStream:
 
     def _window_totals(self, measured: Sequence[Measured], windows: TimeWindows) -> CepDataFrame:
         *keys, time = self._ending_fields()
-        times = [StructField(name, time.dataType) for name in (WINDOW_START, WINDOW_END)]
+        times = [T.StructField(name, time.dataType) for name in (WINDOW_START, WINDOW_END)]
         schema = self._totals_schema([*keys, *times], measured)
         unit = self._source.time_unit
         rows = WindowRows(schema, self._keys, unit, tuple(measured), windows.length)
         return CompressedStream(self._job.in_windows(windows))._endings(rows)
 
     def _totals_schema(
-        self, fields: Sequence[StructField], measured: Sequence[Measured]
-    ) -> StructType:
+        self, fields: Sequence[T.StructField], measured: Sequence[Measured]
+    ) -> T.StructType:
         """Return the schema of totals, whose first fields are given."""
         own = [
             *fields,
             _COUNT,
-            StructField("count_log10", DoubleType(), False),
-            StructField(COUNT_TEXT, StringType(), False),
+            T.StructField("count_log10", T.DoubleType(), False),
+            T.StructField(COUNT_TEXT, T.StringType(), False),
         ]
         check_names([field.name for field in own], measured)
-        return StructType([*own, *(StructField(m.name, self._type(m)) for m in measured)])
+        return T.StructType([*own, *(T.StructField(m.name, self._type(m)) for m in measured)])
 
-    def _type(self, measured: Measured) -> DataType:
+    def _type(self, measured: Measured) -> T.DataType:
         if measured.function == "count":
-            return DecimalType(38, 0)
+            return T.DecimalType(38, 0)
         columns = self._source.dataframe.schema
         if measured.attribute not in columns.fieldNames():
             raise InputError(
@@ -286,19 +275,19 @@ class CompressedStream:
                 f"the columns are {columns.fieldNames()}",
             )
         found = columns[str(measured.attribute)].dataType
-        kind, is_whole = common_kind(found), isinstance(found, IntegralType)
+        kind, is_whole = common_kind(found), isinstance(found, T.IntegralType)
         check_measure(measured, kind, found.simpleString())
         digits = None if kind is None else kind.digits
         if digits is not None and measured.function in ("sum", "avg"):
             own = Digits(MOST_DIGITS, digits.scale)
-            return DecimalType(*(own if measured.function == "sum" else averaged(digits)))
+            return T.DecimalType(*(own if measured.function == "sum" else averaged(digits)))
         if measured.function in ("avg", "stddev"):
-            return DoubleType()
+            return T.DoubleType()
         if measured.function == "sum":
-            return DecimalType(38, 0) if is_whole else DoubleType()
+            return T.DecimalType(38, 0) if is_whole else T.DoubleType()
         if is_whole:
-            return LongType()
-        return DoubleType() if kind is Kind.DOUBLE else found
+            return T.LongType()
+        return T.DoubleType() if kind is Kind.DOUBLE else found
 
     def _endings(self, rows: EndingRows) -> CepDataFrame:
         if self._is_stream:

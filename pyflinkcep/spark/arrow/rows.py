@@ -16,23 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkAttributeError, PySparkValueError
 from pyspark.sql import Row
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
-    DecimalType,
-    FractionalType,
-    IntegralType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.errors import FunctionError, counted
 from pyflinkcep.functions import no_such_column
@@ -41,37 +25,37 @@ from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_tab
 Fits = Callable[[Any], bool]  # Says whether a value fits
 _NOTHING: tuple[type, ...] = ()
 # The first entry that a type is an instance of applies: (type, what fits, exceptions).
-_SCALARS: tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]], ...] = (
-    (StringType, (str,), _NOTHING),
-    (BooleanType, (bool, np.bool_), _NOTHING),
-    (IntegralType, (int, np.integer), (bool,)),
-    (DecimalType, (decimal.Decimal,), _NOTHING),
-    (FractionalType, (float, int, np.floating, np.integer), (bool,)),
-    (BinaryType, (bytes, bytearray), _NOTHING),
-    (DateType, (datetime.date,), (datetime.datetime,)),
-    (TimestampType, (datetime.datetime,), _NOTHING),
-    (TimestampNTZType, (datetime.datetime,), _NOTHING),
-    (DayTimeIntervalType, (datetime.timedelta,), _NOTHING),
+_SCALARS: tuple[tuple[type[T.DataType], tuple[type, ...], tuple[type, ...]], ...] = (
+    (T.StringType, (str,), _NOTHING),
+    (T.BooleanType, (bool, np.bool_), _NOTHING),
+    (T.IntegralType, (int, np.integer), (bool,)),
+    (T.DecimalType, (decimal.Decimal,), _NOTHING),
+    (T.FractionalType, (float, int, np.floating, np.integer), (bool,)),
+    (T.BinaryType, (bytes, bytearray), _NOTHING),
+    (T.DateType, (datetime.date,), (datetime.datetime,)),
+    (T.TimestampType, (datetime.datetime,), _NOTHING),
+    (T.TimestampNTZType, (datetime.datetime,), _NOTHING),
+    (T.DayTimeIntervalType, (datetime.timedelta,), _NOTHING),
 )
 _LISTS = (list, tuple, array.array, np.ndarray)
 
 
-def field_fits(field: StructField) -> Fits:
+def field_fits(field: T.StructField) -> Fits:
     """Return the test for values of a column; None fits if the column may be null."""
     return _or_none(fits(field.dataType), field.nullable)
 
 
-def fits(type_: DataType) -> Fits:
+def fits(type_: T.DataType) -> Fits:
     """Return the test for values of a type that are not None."""
-    if isinstance(type_, ArrayType):
+    if isinstance(type_, T.ArrayType):
         element = _or_none(fits(type_.elementType), type_.containsNull)
         return lambda value: isinstance(value, _LISTS) and all(map(element, value))
-    if isinstance(type_, MapType):
+    if isinstance(type_, T.MapType):
         key, item = fits(type_.keyType), _or_none(fits(type_.valueType), type_.valueContainsNull)
         return lambda value: (
             isinstance(value, dict) and all(map(key, value)) and all(map(item, value.values()))
         )
-    if isinstance(type_, StructType):
+    if isinstance(type_, T.StructType):
         return _struct_fits(type_)
     for kind, good, bad in _SCALARS:
         if isinstance(type_, kind):
@@ -91,7 +75,7 @@ def _or_none(test: Fits, nullable: bool) -> Fits:
     return lambda value: value is not None and test(value)
 
 
-def _struct_fits(type_: StructType) -> Fits:
+def _struct_fits(type_: T.StructType) -> Fits:
     tests = [field_fits(field) for field in type_.fields]
     names = type_.fieldNames()
 
@@ -109,7 +93,7 @@ def _struct_fits(type_: StructType) -> Fits:
     return test
 
 
-_PLAIN = (BooleanType, FractionalType, IntegralType, StringType)
+_PLAIN = (T.BooleanType, T.FractionalType, T.IntegralType, T.StringType)
 _MOST_AT_ONCE = 16
 _new = tuple.__new__
 _item = tuple.__getitem__
@@ -123,7 +107,7 @@ class _Block:
     def __init__(
         self,
         table: pa.Table,
-        schema: StructType,
+        schema: T.StructType,
         plain: type[Row],
         places: Sequence[int | None],
     ) -> None:
@@ -134,7 +118,7 @@ class _Block:
         self.places = places  # the index of a field in a row's tuple, None if it is in the block
 
     def load(self, position: int) -> list[Any]:
-        one = StructType([self._schema.fields[position]])
+        one = T.StructType([self._schema.fields[position]])
         rows = local_rows(self._table.select([position]), one)
         values = self.columns[position] = [row[0] for row in rows]
         return values
@@ -210,8 +194,8 @@ for _name in (
     setattr(_LazyRow, _name, _delegated(_name))
 
 
-def _is_plain(type_: DataType) -> bool:
-    return isinstance(type_, _PLAIN) and not isinstance(type_, DecimalType)
+def _is_plain(type_: T.DataType) -> bool:
+    return isinstance(type_, _PLAIN) and not isinstance(type_, T.DecimalType)
 
 
 def _field(position: int) -> property:
@@ -233,7 +217,7 @@ def item_getters(count: int) -> tuple[Any, ...]:
 class LazyRows:
     """Makes lazy Rows of a schema."""
 
-    def __init__(self, schema: StructType, plain: type[Row]) -> None:
+    def __init__(self, schema: T.StructType, plain: type[Row]) -> None:
         self._schema = schema
         names = schema.fieldNames()
         own = [p for p, field in enumerate(schema.fields) if _is_plain(field.dataType)]
@@ -282,7 +266,7 @@ class RowReader:
     # The Rows are of a subclass with a descriptor for each field, since looking up a field by name
     # takes ten times as long on a plain Row.
 
-    def __init__(self, schema: StructType) -> None:
+    def __init__(self, schema: T.StructType) -> None:
         self._schema = schema
         names = schema.fieldNames()
         fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names)}
@@ -306,7 +290,7 @@ class RowReader:
 class RowWriter:
     """Makes Arrow data from the rows that users' functions return."""
 
-    def __init__(self, schema: StructType, source: str) -> None:
+    def __init__(self, schema: T.StructType, source: str) -> None:
         self._schema = schema
         self._source = source
         self._single = len(schema) == 1
@@ -338,14 +322,14 @@ class RowWriter:
     def _culprit(self, rows: Sequence[tuple[Any, ...]]) -> FunctionError | None:
         for row in rows:
             for field, value in zip(self._schema.fields, row, strict=True):
-                column = StructType([field])
+                column = T.StructType([field])
                 try:
                     local_table([(value,)], column).cast(arrow_schema(column))
                 except Exception:
                     return self._misfit(field, value, row)
         return None
 
-    def _misfit(self, field: StructField, value: Any, given: Any) -> FunctionError:
+    def _misfit(self, field: T.StructField, value: Any, given: Any) -> FunctionError:
         return FunctionError(
             f"{self._source} returned {shortened(given)}: column {field.name!r} is "
             f"{field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}, "

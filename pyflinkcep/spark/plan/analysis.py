@@ -7,14 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.errors import PySparkException, UnsupportedOperationException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DayTimeIntervalType,
-    DecimalType,
-    MapType,
-    StructType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
@@ -23,24 +16,24 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import DAYS, INTERVAL, MAP, STRUCT, SqlType, array_of
 
 
-def sql_type(type_: DataType) -> SqlType:
+def sql_type(type_: T.DataType) -> SqlType:
     """Return a type of Spark as expressions have it."""
-    if isinstance(type_, DecimalType):
+    if isinstance(type_, T.DecimalType):
         return SqlType("decimal", type_.precision, max(type_.scale, 0))
-    if isinstance(type_, ArrayType):
+    if isinstance(type_, T.ArrayType):
         return array_of(sql_type(type_.elementType))
-    if isinstance(type_, MapType):
+    if isinstance(type_, T.MapType):
         return SqlType(MAP, inner=(sql_type(type_.keyType), sql_type(type_.valueType)))
-    if isinstance(type_, StructType):
+    if isinstance(type_, T.StructType):
         inner = tuple(sql_type(field.dataType) for field in type_)
         return SqlType(STRUCT, inner=inner, fields=tuple(type_.fieldNames()))
-    if isinstance(type_, DayTimeIntervalType):
-        is_days = type_.endField == DayTimeIntervalType.DAY
+    if isinstance(type_, T.DayTimeIntervalType):
+        is_days = type_.endField == T.DayTimeIntervalType.DAY
         return DAYS if is_days else INTERVAL
     return SqlType(type_.simpleString())
 
 
-def common_kind(type_: DataType) -> Kind | None:
+def common_kind(type_: T.DataType) -> Kind | None:
     """Return the kind of a type in match expressions and queries alike; None if it has none."""
     # Texts are compared byte by byte, so one with another collation has none.
     kind = sql_type(type_).kind

@@ -20,20 +20,7 @@ import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import (
@@ -192,30 +179,30 @@ def has_source_order(dataframe: DataFrame) -> bool:
 _FILE_GROUPS = re.compile(r"file_groups=\{(\d+) groups?: \[(.*?)\]\}")
 _LATER_PIECE = re.compile(r":[1-9]\d*\.\.")
 _ROWS = 8
-_LONGS = ArrayType(LongType())
+_LONGS = T.ArrayType(T.LongType())
 # Columns of many types: their names, definitions, and types.
-_COLUMNS: tuple[tuple[str, str, DataType], ...] = (
-    ("id", "id", LongType()),
-    ("key", "id % 2", LongType()),
-    ("text", "cast(id AS string)", StringType()),
-    ("number", "cast(id AS double)", DoubleType()),
-    ("amount", "cast(id AS decimal(12,2))", DecimalType(12, 2)),
-    ("flag", "id > 3", BooleanType()),
-    ("time", "timestamp_seconds(id)", TimestampType()),
-    ("day", "date_from_unix_date(cast(id AS int))", DateType()),
+_COLUMNS: tuple[tuple[str, str, T.DataType], ...] = (
+    ("id", "id", T.LongType()),
+    ("key", "id % 2", T.LongType()),
+    ("text", "cast(id AS string)", T.StringType()),
+    ("number", "cast(id AS double)", T.DoubleType()),
+    ("amount", "cast(id AS decimal(12,2))", T.DecimalType(12, 2)),
+    ("flag", "id > 3", T.BooleanType()),
+    ("time", "timestamp_seconds(id)", T.TimestampType()),
+    ("day", "date_from_unix_date(cast(id AS int))", T.DateType()),
     ("list", "array(nullif(id, -1))", _LONGS),
-    ("pair", "named_struct('a', nullif(id, -1))", StructType([StructField("a", LongType())])),
-    ("engine", "concat(current_catalog(), ' ', version())", StringType()),
+    ("pair", "named_struct('a', nullif(id, -1))", T.StructType([T.StructField("a", T.LongType())])),
+    ("engine", "concat(current_catalog(), ' ', version())", T.StringType()),
 )
 
-_SEEN = StructType(
+_SEEN = T.StructType(
     [
-        StructField("task", StringType()),
-        StructField("ids", _LONGS),
-        StructField("keys", _LONGS),
-        StructField("places", _LONGS),
-        StructField("engine", StringType()),
-        StructField("columns", BinaryType()),
+        T.StructField("task", T.StringType()),
+        T.StructField("ids", _LONGS),
+        T.StructField("keys", _LONGS),
+        T.StructField("places", _LONGS),
+        T.StructField("engine", T.StringType()),
+        T.StructField("columns", T.BinaryType()),
     ]
 )
 
@@ -275,7 +262,9 @@ def _check_places(rows: Sequence[Row], name: str) -> None:
 
 
 def _check_types(rows: Sequence[Row], name: str) -> None:
-    schema = arrow_schema(StructType([StructField(column, type_) for column, _, type_ in _COLUMNS]))
+    schema = arrow_schema(
+        T.StructType([T.StructField(column, type_) for column, _, type_ in _COLUMNS])
+    )
     for row in rows:
         found = pa.ipc.read_schema(pa.py_buffer(bytes(row["columns"])))
         for expected in schema:

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    LongType,
-    MapType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.errors import InputError, InvalidArgumentError
@@ -31,7 +23,7 @@ from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTi
 STAGE_TIME = "stageTimestamp"
 
 
-def parsed_schema(schema: object, what: str) -> StructType:
+def parsed_schema(schema: object, what: str) -> T.StructType:
     """Return the schema of `what`, parsed by Spark if it is DDL."""
     parsed = _parsed(schema, what)
     if not parsed.fields:
@@ -49,21 +41,21 @@ def parsed_schema(schema: object, what: str) -> StructType:
     return parsed
 
 
-def _all_names(type_: DataType) -> Iterator[list[str]]:
+def _all_names(type_: T.DataType) -> Iterator[list[str]]:
     """Yield the names of a struct's fields, and those of the structs inside."""
-    if isinstance(type_, StructType):
+    if isinstance(type_, T.StructType):
         yield type_.fieldNames()
         for field in type_.fields:
             yield from _all_names(field.dataType)
-    elif isinstance(type_, ArrayType):
+    elif isinstance(type_, T.ArrayType):
         yield from _all_names(type_.elementType)
-    elif isinstance(type_, MapType):
+    elif isinstance(type_, T.MapType):
         yield from _all_names(type_.keyType)
         yield from _all_names(type_.valueType)
 
 
-def _parsed(schema: object, what: str) -> StructType:
-    if isinstance(schema, StructType):
+def _parsed(schema: object, what: str) -> T.StructType:
+    if isinstance(schema, T.StructType):
         return schema
     if not isinstance(schema, str):
         raise InvalidArgumentError(
@@ -71,8 +63,8 @@ def _parsed(schema: object, what: str) -> StructType:
             "write it as 'user string, amount double'",
         )
     try:
-        parsed = StructType.fromDDL(schema)
-        return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+        parsed = T.StructType.fromDDL(schema)
+        return parsed if isinstance(parsed, T.StructType) else T.StructType().add("value", parsed)
     except Exception as cause:
         raise InvalidArgumentError(
             f"the schema of {what} is {schema!r}: {first_line(cause)}",
@@ -80,7 +72,7 @@ def _parsed(schema: object, what: str) -> StructType:
         ) from cause
 
 
-def add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
+def add_output(schemas: dict[str, T.StructType], name: str, schema: T.StructType) -> None:
     """Add a side output; names of outputs ignore case, as Spark's column names do."""
     if name.lower() == TAG:
         raise InvalidArgumentError(f"an output tag cannot be named {name!r}", "rename it")
@@ -91,7 +83,7 @@ def add_output(schemas: dict[str, StructType], name: str, schema: StructType) ->
     schemas[name] = schema
 
 
-def output_schemas(function: PatternProcessFunction, schema: object) -> dict[str, StructType]:
+def output_schemas(function: PatternProcessFunction, schema: object) -> dict[str, T.StructType]:
     """Return the schema of each output of a function, the main one first."""
     schemas = {MAIN: parsed_schema(schema, "the output")}
     for tag in function.outputTags:
@@ -125,21 +117,21 @@ def match_times(source: EventSource, nfa: NFA | None, *, of_query: bool = False)
     return MatchTimes(source.time_unit, source.time_column, is_last)
 
 
-def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:
+def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> T.StructType:
     """Return the schema of matches as columns: the key, the time, and an array for each stage."""
     schema = source.dataframe.schema
-    event = StructType([schema[name] for name in source.event_columns])
+    event = T.StructType([schema[name] for name in source.event_columns])
     time_type = (
-        schema[source.time_column].dataType if source.time_column is not None else TimestampType()
+        schema[source.time_column].dataType if source.time_column is not None else T.TimestampType()
     )
-    fields = [StructField(key.name, key.type) for key in source.keys]
-    fields.append(StructField(time_name, time_type if source.time_unit else LongType()))
-    fields += [StructField(stage, ArrayType(event, False), False) for stage in stages]
+    fields = [T.StructField(key.name, key.type) for key in source.keys]
+    fields.append(T.StructField(time_name, time_type if source.time_unit else T.LongType()))
+    fields += [T.StructField(stage, T.ArrayType(event, False), False) for stage in stages]
     check_distinct(fields, f"pattern {source.pattern}: toDF()", "or use select()")
-    return StructType(fields)
+    return T.StructType(fields)
 
 
-def check_distinct(fields: Iterable[StructField], what: str, or_else: str = "") -> None:
+def check_distinct(fields: Iterable[T.StructField], what: str, or_else: str = "") -> None:
     """Refuse a result with columns of one name, which ignores case, as Spark's names do."""
     names = [field.name.lower() for field in fields]
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -148,7 +140,7 @@ def check_distinct(fields: Iterable[StructField], what: str, or_else: str = "") 
         raise InputError(f"{what} would have two columns named {repeated}", hint)
 
 
-def tagged_events(events: DataFrame, output: str, schema: StructType) -> DataFrame:
+def tagged_events(events: DataFrame, output: str, schema: T.StructType) -> DataFrame:
     """Return events as rows of one of a job's outputs, in the schema of all; see `TAG`."""
     own = F.struct(*(F.col(quoted(name)) for name in events.columns))
     values = [

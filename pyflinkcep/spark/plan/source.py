@@ -14,23 +14,7 @@ import attrs
 from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    LongType,
-    MapType,
-    NullType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    UserDefinedType,
-    VariantType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.errors import (
     InputError,
@@ -70,7 +54,7 @@ class KeyColumn:
     # A column to compare keys by: `column` itself, or a text of it if Arrow cannot compare its
     # type.
     signature: str
-    type: DataType  # Its type
+    type: T.DataType  # Its type
 
 
 def resolve_keys(
@@ -111,7 +95,7 @@ def key_number(keys: Sequence[KeyColumn], expressions: Mapping[str, Column]) -> 
     return F.xxhash64(*(expressions.get(k.signature, F.col(quoted(k.signature))) for k in keys))
 
 
-def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
+def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> T.StructField:
     try:
         # Next to the events and in a struct, so that it is one value for each event.
         analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
@@ -128,15 +112,15 @@ def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str)
     return fields[0]
 
 
-def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
+def _check_key_type(name: str, type_: T.DataType, pattern: str) -> None:
     spatial = {part.typeName() for part in _parts(type_)} & {"geography", "geometry"}
-    if spatial or _contains(type_, MapType | VariantType | UserDefinedType):
+    if spatial or _contains(type_, T.MapType | T.VariantType | T.UserDefinedType):
         raise InputError(
             f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
             "which cannot be compared",
             "use a field of it, or map_entries(...), as the key",
         )
-    collations = [part.collation for part in _parts(type_) if isinstance(part, StringType)]
+    collations = [part.collation for part in _parts(type_) if isinstance(part, T.StringType)]
     if set(collations) - {"UTF8_BINARY"}:
         raise InputError(
             f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
@@ -156,10 +140,10 @@ def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> No
     )
 
 
-def check_types(fields: Sequence[StructField], what: str, pattern: str) -> None:
+def check_types(fields: Sequence[T.StructField], what: str, pattern: str) -> None:
     """Refuse types that Arrow, and so Python, cannot represent."""
     try:
-        arrow_schema(StructType(list(fields)))
+        arrow_schema(T.StructType(list(fields)))
     except (PySparkTypeError, PySparkNotImplementedError, ValueError) as cause:
         if len(fields) > 1:  # the first that is refused alone
             for field in fields:
@@ -172,44 +156,44 @@ def check_types(fields: Sequence[StructField], what: str, pattern: str) -> None:
         ) from cause
 
 
-def _signature(key: Column, type_: DataType) -> Column | None:
+def _signature(key: Column, type_: T.DataType) -> Column | None:
     """Return a column that is equal for equal keys, and null for a null key."""
     # As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
-    if isinstance(type_, ArrayType | StructType):
+    if isinstance(type_, T.ArrayType | T.StructType):
         text = F.to_json(F.struct(one_zero(key, type_).alias("k")), _AS_TEXT)
-    elif isinstance(type_, DoubleType | FloatType):
+    elif isinstance(type_, T.DoubleType | T.FloatType):
         text = F.xxhash64(one_zero(key, type_))  # no two numbers have the same
-    elif isinstance(type_, NullType):
+    elif isinstance(type_, T.NullType):
         return F.lit(None).cast("int")
     else:
         return None
     return F.when(key.isNotNull(), text)
 
 
-def _contains(type_: DataType, kind: type | UnionType) -> bool:
+def _contains(type_: T.DataType, kind: type | UnionType) -> bool:
     """Whether a type is of a kind or contains one of it."""
     return any(isinstance(part, kind) for part in _parts(type_))
 
 
-def _parts(type_: DataType) -> Iterator[DataType]:
+def _parts(type_: T.DataType) -> Iterator[T.DataType]:
     """Return the types that a type consists of, with arrays and structs unpacked."""
-    if isinstance(type_, ArrayType):
+    if isinstance(type_, T.ArrayType):
         yield from _parts(type_.elementType)
-    elif isinstance(type_, StructType):
+    elif isinstance(type_, T.StructType):
         for field in type_.fields:
             yield from _parts(field.dataType)
     else:
         yield type_
 
 
-def one_zero(value: Column, type_: DataType) -> Column:
+def one_zero(value: Column, type_: T.DataType) -> Column:
     """Return a value with 0.0 for every -0.0 in it."""
-    if not _contains(type_, DoubleType | FloatType):
+    if not _contains(type_, T.DoubleType | T.FloatType):
         return value
-    if isinstance(type_, ArrayType):
+    if isinstance(type_, T.ArrayType):
         element = type_.elementType
         return F.transform(value, lambda item: one_zero(item, element))
-    if isinstance(type_, StructType):
+    if isinstance(type_, T.StructType):
         fields = [
             one_zero(value.getField(field.name), field.dataType).alias(field.name)
             for field in type_.fields
@@ -396,7 +380,7 @@ class EventSource:
     @property
     def _needs_hash(self) -> bool:
         return bool(self.keys) and not (
-            len(self.keys) == 1 and isinstance(self.keys[0].type, IntegralType)
+            len(self.keys) == 1 and isinstance(self.keys[0].type, T.IntegralType)
         )
 
     def is_null(self, allows_null_keys: bool) -> Column:
@@ -429,7 +413,7 @@ class EventSource:
             signature.insert(0, HASH)
         return Layout(
             pattern=self.pattern,
-            schema=StructType([self.dataframe.schema[name] for name in own]),
+            schema=T.StructType([self.dataframe.schema[name] for name in own]),
             payload=(*own, *computed, *field_names(expressions)),
             key_names=tuple(key.name for key in self.keys),
             key_columns=tuple(key.column for key in self.keys),
@@ -501,11 +485,11 @@ def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
             "write it as the DataFrame does, including capitals",
         )
     type_ = dataframe.schema[name].dataType
-    if isinstance(type_, TimestampType | TimestampNTZType):
+    if isinstance(type_, T.TimestampType | T.TimestampNTZType):
         return 1000
-    if isinstance(type_, LongType):
+    if isinstance(type_, T.LongType):
         return None
-    wide = isinstance(type_, IntegralType)
+    wide = isinstance(type_, T.IntegralType)
     raise InputError(
         f"pattern {pattern}: time column {name!r}: expected timestamp, timestamp_ntz or "
         f"bigint (epoch milliseconds), got {type_.simpleString()}",

@@ -10,15 +10,7 @@ from functools import partial
 import attrs
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    LongType,
-    NullType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.rows.plan import (
@@ -153,11 +145,11 @@ class FlinkJob:
 
     def _consumer(self) -> ValueConsumer:
         """Return the consumer that takes the key and the values from matches."""
-        fields = [StructField(key, self._events.schema[key].dataType) for key in self.keys]
-        fields += [StructField(value.name, value.type) for value in self.values.values()]
+        fields = [T.StructField(key, self._events.schema[key].dataType) for key in self.keys]
+        fields += [T.StructField(value.name, value.type) for value in self.values.values()]
         leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
         times = match_times(self.job.source, self.matched.nfa)
-        return ValueConsumer(StructType(fields), [], leaves, times, is_ansi(self._events))
+        return ValueConsumer(T.StructType(fields), [], leaves, times, is_ansi(self._events))
 
     def output(self, result: DataFrame) -> DataFrame:
         """Return the clause's output from that of the workers."""
@@ -221,7 +213,7 @@ def stream_time(dataframe: DataFrame, read: StandardClause) -> str:
     first = clause.order[0]
     name = first.name.text
     type_ = dataframe.schema[name].dataType
-    if first.descending or not isinstance(type_, TimestampType | TimestampNTZType | LongType):
+    if first.descending or not isinstance(type_, T.TimestampType | T.TimestampNTZType | T.LongType):
         shown = "descending" if first.descending else type_.simpleString()
         hint = f"put the watermarked time first: {name} is {shown}"
         raise source.error(what, hint, *first.name.span, InputError)
@@ -243,7 +235,7 @@ class SparkTypes:
                 errors.setdefault(sql, error_of(self.names, variable, expression))
         kinds = {}
         for sql, type_ in argument_types(self.dataframe, errors).items():
-            kind = Kind.STRING if isinstance(type_, NullType) else kind_of(type_)
+            kind = Kind.STRING if isinstance(type_, T.NullType) else kind_of(type_)
             if kind is None:
                 raise errors[sql](
                     f"{sql} is {type_.simpleString()}",
@@ -255,11 +247,13 @@ class SparkTypes:
     def check(self, variable: str, expression: Expression) -> None:
         """Refuse a condition that is none."""
         error = error_of(self.names, variable, expression)
-        values = values_of({variable: expression}, self.names, self.dataframe, NullType(), "DEFINE")
-        schema = StructType([StructField(value.name, value.type) for value in values.values()])
+        values = values_of(
+            {variable: expression}, self.names, self.dataframe, T.NullType(), "DEFINE"
+        )
+        schema = T.StructType([T.StructField(value.name, value.type) for value in values.values()])
         empty = self.dataframe.sparkSession.createDataFrame([], schema)
         type_ = type_of_measure(empty, variable, expression, values, self.names, "DEFINE")
-        if not isinstance(type_, BooleanType):
+        if not isinstance(type_, T.BooleanType):
             raise error(
                 f"not a condition: expected boolean, got {type_.simpleString()}",
                 "compare it with a value",
@@ -282,7 +276,7 @@ class StandardJob:
     shown: list[str]
     rest: list[str]
     rows: StandardRows  # How a key's rows become output
-    schema: StructType  # What workers return
+    schema: T.StructType  # What workers return
     values: Values  # The columns of what workers take from matches
     order: OrderColumns | None  # On a stream, the order of rows of equal time
 
@@ -295,13 +289,13 @@ class StandardJob:
         read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
         within = standard_window_ms(clause, names.source)
         time = within_time(clause, names, time_type(dataframe)) if within else None
-        is_bigint = time is None or isinstance(dataframe.schema[time].dataType, LongType)
+        is_bigint = time is None or isinstance(dataframe.schema[time].dataType, T.LongType)
         ansi = is_ansi(dataframe)
         numbered, over = _windowed(dataframe, clause)
         defines = Defines.of(read, names, SparkTypes(numbered, names), over, ansi)
         read, kinds = defines.read, defines.kinds
         shown, rest = clause.shown(dataframe.columns)
-        values = values_of(read.measures, names, dataframe, NullType())
+        values = values_of(read.measures, names, dataframe, T.NullType())
         if not shown and not rest and not values:
             values = ROW_COUNT
         plan = read.plan(kinds, ansi, within, tuple(values), defines.evaluated)
@@ -311,11 +305,11 @@ class StandardJob:
         taken = [*read.measure_arguments(), *defines.evaluated_arguments()]
         measures = {sql: arguments.column(sql) for sql in taken}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
-        fields = [StructField(name, dataframe.schema[name].dataType) for name in [*shown, *rest]]
+        fields = [T.StructField(name, dataframe.schema[name].dataType) for name in [*shown, *rest]]
         if clause.rows is Rows.WITH_UNMATCHED:
-            fields.append(StructField(MATCHED, BooleanType()))
-        fields += [StructField(value.name, value.type) for value in values.values()]
-        schema = StructType(fields)
+            fields.append(T.StructField(MATCHED, T.BooleanType()))
+        fields += [T.StructField(value.name, value.type) for value in values.values()]
+        schema = T.StructType(fields)
         rows = StandardRows(
             plan,
             arrow_schema(schema),

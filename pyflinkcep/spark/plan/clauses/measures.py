@@ -10,25 +10,7 @@ import attrs
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    AtomicType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    NullType,
-    NumericType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.numbers import Digits
@@ -45,13 +27,13 @@ from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.exact_decimals import quotient
 
 # Stands for NULL in a key, next to the flag that it is NULL; a struct for other types.
-_DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
-    StringType: lambda: F.lit(""),
-    ByteType: lambda: F.lit(0).cast("tinyint"),
-    ShortType: lambda: F.lit(0).cast("smallint"),
-    IntegerType: lambda: F.lit(0),
-    LongType: lambda: F.lit(0).cast("bigint"),
-    BooleanType: lambda: F.lit(False),
+_DEFAULTS: dict[type[T.DataType], Callable[[], Column]] = {
+    T.StringType: lambda: F.lit(""),
+    T.ByteType: lambda: F.lit(0).cast("tinyint"),
+    T.ShortType: lambda: F.lit(0).cast("smallint"),
+    T.IntegerType: lambda: F.lit(0),
+    T.LongType: lambda: F.lit(0).cast("bigint"),
+    T.BooleanType: lambda: F.lit(False),
 }
 
 
@@ -65,7 +47,7 @@ def time_type(dataframe: DataFrame) -> Callable[[str], tuple[bool, str]]:
 
     def type_of(name: str) -> tuple[bool, str]:
         type_ = dataframe.schema[name].dataType
-        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
+        is_time = isinstance(type_, T.TimestampType | T.TimestampNTZType | T.LongType)
         return is_time, type_.simpleString()
 
     return type_of
@@ -113,13 +95,13 @@ class Value:
     """A column with the values of a leaf, in what workers return."""
 
     name: str  # Its name
-    type: DataType  # Its type
-    summed: DataType | None = None  # The type in which events hold what is summed
+    type: T.DataType  # Its type
+    summed: T.DataType | None = None  # The type in which events hold what is summed
 
 
 # What workers take from a match if nothing of it is shown: an Arrow table without columns has no
 # rows either.
-ROW_COUNT = {Leaf.of("count"): Value(f"{LEAF}0", LongType())}
+ROW_COUNT = {Leaf.of("count"): Value(f"{LEAF}0", T.LongType())}
 # What workers take from a match; of what is made of several values, each of these.
 Values = Mapping[Leaf, Value]
 
@@ -194,14 +176,14 @@ def _with_late(
     names, columns = {}, []
     for number, (leaf, sql) in enumerate(each.items()):
         total = leaf if leaf.function != "avg" else attrs.evolve(leaf, function="total")
-        type_ = _type(total, types[sql], NullType(), result, late[leaf])
+        type_ = _type(total, types[sql], T.NullType(), result, late[leaf])
         names[leaf] = f"{_LATE}{number}"
         columns.append(F.expr(_over_rows(leaf, taken[leaf], type_)).alias(names[leaf]))
     result = result.select("*", *columns) if columns else result
     return result, {leaf: Value(name, result.schema[name].dataType) for leaf, name in names.items()}
 
 
-def _over_rows(leaf: Leaf, rows: str, type_: DataType) -> str:
+def _over_rows(leaf: Leaf, rows: str, type_: T.DataType) -> str:
     """Return a value as SQL over a struct of the fields of its row, or an array of these."""
     assert leaf.late is not None
     if leaf.is_row:
@@ -215,7 +197,7 @@ def _over_rows(leaf: Leaf, rows: str, type_: DataType) -> str:
         return each
     if leaf.function in ("min", "max"):
         return f"array_{leaf.function}({each})"
-    is_mean = leaf.function == "avg" and not isinstance(type_, DecimalType)
+    is_mean = leaf.function == "avg" and not isinstance(type_, T.DecimalType)
     summed = "double" if is_mean else type_.simpleString()
     total = f"aggregate({known}, cast(0 AS {summed}), (a, v) -> cast(a + v AS {summed}))"
     total = f"CASE WHEN exists({each}, v -> v IS NOT NULL) THEN {total} END"
@@ -243,7 +225,7 @@ class Arguments:
         self.sql: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
-    def column(self, sql: str, cast: DataType | None = None) -> str:
+    def column(self, sql: str, cast: T.DataType | None = None) -> str:
         """Return the column name of an expression over one event."""
         key = f"{sql} as {cast.simpleString()}" if cast is not None else sql
         if key not in self._names:
@@ -255,7 +237,7 @@ class Arguments:
         columns = (column.alias(name) for name, column in self.computed.items())
         return dataframe.select("*", *columns)
 
-    def _added(self, sql: str, cast: DataType | None) -> str:
+    def _added(self, sql: str, cast: T.DataType | None) -> str:
         own = self._own.get(self._spelled(_name_of(sql))) if cast is None else None
         if own is not None:
             return own
@@ -275,7 +257,7 @@ def _name_of(sql: str) -> str:
     return name.text if is_name else ""
 
 
-def argument_types(dataframe: DataFrame, arguments: Mapping[str, _Error]) -> dict[str, DataType]:
+def argument_types(dataframe: DataFrame, arguments: Mapping[str, _Error]) -> dict[str, T.DataType]:
     """Return the types of expressions over the events."""
     errors = list(arguments.values())
 
@@ -307,7 +289,7 @@ def values_of(
     measures: Mapping[str, Expression],
     names: Names,
     dataframe: DataFrame,
-    time: DataType,
+    time: T.DataType,
     what: str = "measure",
 ) -> dict[Leaf, Value]:
     """Return what workers take from a match; an ``avg`` becomes a ``total`` and a ``count``."""
@@ -326,9 +308,9 @@ def values_of(
         type_ = types[asked[0]] if asked else None
         own = _type(leaf, type_, time, dataframe, error)
         summed = own if leaf.function in ("sum", "total") else None
-        is_whole = leaf.function == "total" and isinstance(own, LongType)
+        is_whole = leaf.function == "total" and isinstance(own, T.LongType)
         name = f"{LEAF}{len(values)}"
-        values[leaf] = Value(name, DoubleType() if is_whole else own, summed)
+        values[leaf] = Value(name, T.DoubleType() if is_whole else own, summed)
     return values
 
 
@@ -364,7 +346,7 @@ def measured(
 
 def type_of_measure(
     result: DataFrame, name: str, expression: Expression, values: Values, names: Names, what: str
-) -> DataType:
+) -> T.DataType:
     """Return the type of one measure; see :func:`measured`."""
     (type_,) = _analysed(result, {name: expression}, values, names, what)[2].values()
     return type_
@@ -376,7 +358,7 @@ def _analysed(
     values: Values,
     names: Names,
     what: str = "measure",
-) -> tuple[DataFrame, dict[str, str], dict[str, DataType]]:
+) -> tuple[DataFrame, dict[str, str], dict[str, T.DataType]]:
     """Return the result with what measures need, these as SQL over it, and the types of it."""
     errors_of = {
         leaf: _error_of(names, name, expression, what)
@@ -406,10 +388,10 @@ def _in_column(leaf: Leaf, values: Values) -> str:
     return _quotient(quoted(total.name), quoted(count.name), total.type)
 
 
-def _quotient(total: str, count: str, type_: DataType) -> str:
+def _quotient(total: str, count: str, type_: T.DataType) -> str:
     """Return an average as SQL, given the type of the total."""
     known = f"nullif({count}, 0L)"  # some divide NULL by 0
-    if not isinstance(type_, DecimalType):
+    if not isinstance(type_, T.DecimalType):
         return f"({total} / {known})"
     return quotient(total, known, Digits(type_.precision, type_.scale))
 
@@ -454,29 +436,29 @@ def _shown(leaf: Leaf, values: Values) -> str:
 
 def _type(
     leaf: Leaf,
-    argument: DataType | None,
-    time: DataType,
+    argument: T.DataType | None,
+    time: T.DataType,
     dataframe: DataFrame,
     error: _Error,
-) -> DataType:
+) -> T.DataType:
     if leaf.function == "rowtime":
         return time
     if leaf.function in ("count", "match_number"):
-        return LongType()
-    given = StringType() if argument is None else argument
-    if leaf.function in ("min", "max") and not isinstance(given, AtomicType | NullType):
+        return T.LongType()
+    given = T.StringType() if argument is None else argument
+    if leaf.function in ("min", "max") and not isinstance(given, T.AtomicType | T.NullType):
         what = f"{leaf.function.upper()} of {leaf.argument}, which is {given.simpleString()}"
         by = f"{leaf.function}_by(x, y)"
         raise error(what, f"use a field that is a number, text or time, or write {by}")
     if leaf.function == "array_agg":
-        return ArrayType(given)
+        return T.ArrayType(given)
     if leaf.function not in ("sum", "total"):
         return given
-    if not isinstance(given, NumericType):
+    if not isinstance(given, T.NumericType):
         function = "SUM" if leaf.function == "sum" else "AVG"
         raise error(
             f"{function} of {leaf.argument}, which is {given.simpleString()}", "sum numbers"
         )
     # Whatever type Spark gives it.
-    one = dataframe.sparkSession.createDataFrame([], StructType([StructField("v", given)]))
+    one = dataframe.sparkSession.createDataFrame([], T.StructType([T.StructField("v", given)]))
     return one.select(F.sum("v")).schema.fields[0].dataType

@@ -14,18 +14,7 @@ from typing import Any
 import attrs
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    AtomicType,
-    BooleanType,
-    IntegerType,
-    IntegralType,
-    LongType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.conditions import Evaluated, ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
@@ -128,15 +117,15 @@ class Arrivals:
         )
 
 
-_FACTS = StructType(
+_FACTS = T.StructType(
     [
-        StructField("what", StringType(), False),
-        StructField("after", StringType()),
-        StructField("waitsFor", StringType()),
-        StructField("events", LongType(), False),
-        StructField("began", LongType()),
-        StructField("ends", LongType()),
-        StructField("watermark", LongType()),
+        T.StructField("what", T.StringType(), False),
+        T.StructField("after", T.StringType()),
+        T.StructField("waitsFor", T.StringType()),
+        T.StructField("events", T.LongType(), False),
+        T.StructField("began", T.LongType()),
+        T.StructField("ends", T.LongType()),
+        T.StructField("watermark", T.LongType()),
     ]
 )
 _TIMES = ("began", "ends", "watermark")
@@ -146,8 +135,8 @@ def waiting(job: PatternJob, checkpoint: str, operator_id: int) -> DataFrame:
     """Return what the state of a stream holds, oldest first."""
     source = job.source
     plan = job.stream(match_rows(source, job.variables, None, job.nfa), {}).plan
-    keys = [StructField(key.name, key.type) for key in source.keys]
-    schema = StructType([*keys, *_FACTS])
+    keys = [T.StructField(key.name, key.type) for key in source.keys]
+    schema = T.StructType([*keys, *_FACTS])
     check_distinct(schema, f"pattern {source.pattern}: waiting()")
     session = source.dataframe.sparkSession
     state = by_bucket(stored_state(session, plan, checkpoint, operator_id), None)
@@ -156,7 +145,7 @@ def waiting(job: PatternJob, checkpoint: str, operator_id: int) -> DataFrame:
     rows = map_in_arrow(state, task.run, schema, name).orderBy("began", "what")
     if source.time_column is None:
         return rows
-    is_moment = isinstance(source.dataframe.schema[source.time_column].dataType, TimestampType)
+    is_moment = isinstance(source.dataframe.schema[source.time_column].dataType, T.TimestampType)
     watermark = watermark_of(source)
     due = F.col("began") + F.lit(watermark.delay_ms or 0)
     due = (F.timestamp_millis(due) if is_moment else due).cast("string")
@@ -259,10 +248,12 @@ def _key_values(job: PatternJob, key: object) -> Sequence[Any]:
 
 def _may_be(column: KeyColumn, value: object) -> bool:
     """Whether a value may be that of a column."""
-    if value is None or not isinstance(column.type, AtomicType):
+    if value is None or not isinstance(column.type, T.AtomicType):
         return value is None
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    is_of_any = isinstance(column.type, NumericType) and not isinstance(column.type, IntegralType)
+    is_of_any = isinstance(column.type, T.NumericType) and not isinstance(
+        column.type, T.IntegralType
+    )
     return fits(column.type)(value) or (is_of_any and is_number)
 
 
@@ -380,21 +371,23 @@ def reached_rows(
                 did_you_mean(name, known, f"the columns are {', '.join(known)}"),
             )
     added = [name for name in by if name not in keys]
-    fields = [StructField(key.name, key.type) for key in source.keys]
-    fields += [StructField(name, events[name].dataType) for name in added]
+    fields = [T.StructField(key.name, key.type) for key in source.keys]
+    fields += [T.StructField(name, events[name].dataType) for name in added]
     fields += [
-        StructField("stage", StringType(), False),
-        StructField("step", IntegerType(), False),
-        StructField(STAGE_TIME, events[source.time_column].dataType),
-        StructField("sincePrevious", LongType()),
-        StructField("sinceFirst", LongType(), False),
+        T.StructField("stage", T.StringType(), False),
+        T.StructField("step", T.IntegerType(), False),
+        T.StructField(STAGE_TIME, events[source.time_column].dataType),
+        T.StructField("sincePrevious", T.LongType()),
+        T.StructField("sinceFirst", T.LongType(), False),
     ]
     if marks_keys:
-        fields += [StructField(name, BooleanType(), False) for name in (_NEW_IN_GROUP, _NEW_KEY)]
+        fields += [
+            T.StructField(name, T.BooleanType(), False) for name in (_NEW_IN_GROUP, _NEW_KEY)
+        ]
     check_distinct(fields, f"pattern {source.pattern}: a funnel")
     columns = [*(key.column for key in source.keys), *added]
     return ReachedConsumer(
-        {MAIN: StructType(fields)},
+        {MAIN: T.StructType(fields)},
         columns,
         [step.stage for step in steps],
         match_times(source, None),

@@ -9,17 +9,7 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    NumericType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types as T
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.analysis import Relevance, untaken_events
@@ -139,13 +129,13 @@ def _formula(asked: Asked, droppable: frozenset[int]) -> Column:
 _FEWEST = 8  # How many columns must be saved: a column of columns costs something itself
 
 _PLAIN = (
-    BinaryType,
-    BooleanType,
-    DateType,
-    NumericType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
+    T.BinaryType,
+    T.BooleanType,
+    T.DateType,
+    T.NumericType,
+    T.StringType,
+    T.TimestampNTZType,
+    T.TimestampType,
 )
 
 
@@ -175,8 +165,8 @@ def bare_if_untaken(prepared: Prepared, nfa: NFA, droppable: frozenset[int]) -> 
     return Prepared(prepared.events.select(*others, whole), attrs.evolve(layout, nested=nested))
 
 
-def _can_be_nested(type_: DataType) -> bool:
+def _can_be_nested(type_: T.DataType) -> bool:
     """Whether a type arrives in a column of columns as it does by itself."""
-    if isinstance(type_, ArrayType):
+    if isinstance(type_, T.ArrayType):
         return _can_be_nested(type_.elementType)
     return isinstance(type_, _PLAIN)
