@@ -54,63 +54,6 @@ class Configuration(NamedTuple):
         return Configuration(pc, self.row, self.mask, self.known)
 
 
-class _FailedPlaces:
-    """The places of a partition from which no match follows, whatever row it begins at."""
-
-    def __init__(self, program: Program) -> None:
-        splits = [at for at, (op, _, _) in enumerate(program.code) if op is Op.SPLIT]
-        self._numbers = {at: number for number, at in enumerate(splits)}
-        self._loops = program.loops
-        self._rows = range(0)
-        self._flags = bytearray()
-
-    def size(self, rows: int) -> int:
-        """Return the number of bytes for a partition."""
-        return (len(self._numbers) << self._loops) * (rows + 1)
-
-    def turn_to(self, rows: range) -> None:
-        """Forget the places of the last partition."""
-        self._rows = rows
-        self._flags = bytearray(self.size(len(rows)))
-
-    def begin(self) -> None:
-        """Begin a match at another row, for which the same places have failed."""
-
-    def add(self, place: Configuration) -> None:
-        """Remember a place."""
-        self._flags[self._index(place)] = 1
-
-    def __contains__(self, place: Configuration) -> bool:
-        return bool(self._flags[self._index(place)])
-
-    def _index(self, place: Configuration) -> int:
-        above = (self._numbers[place.pc] << self._loops) | place.mask
-        return above * (len(self._rows) + 1) + place.row - self._rows.start
-
-
-class _FailedStates:
-    """The places from which the match that begins at a row cannot go on, with what it knows."""
-
-    def __init__(self, remembers: bool) -> None:
-        self._most = MOST_REMEMBERED if remembers else 0
-        self._places: set[Configuration] = set()
-
-    def turn_to(self, rows: range) -> None:
-        """Turn to another partition."""
-
-    def begin(self) -> None:
-        """Forget the places of the last match."""
-        self._places.clear()
-
-    def add(self, place: Configuration) -> None:
-        """Remember a place, unless there are too many."""
-        if len(self._places) < self._most:
-            self._places.add(place)
-
-    def __contains__(self, place: Configuration) -> bool:
-        return place in self._places
-
-
 def _next_start(start: int, labels: bytearray, skip: int, targets: bytes) -> int:
     """Return where to look on after a match, as ``next_start`` in ``search_object.c``."""
     if not labels or skip == 0:
@@ -132,7 +75,6 @@ class PlainSearch:
         program: Program,
         conditions: RowConditions,
         size: int,
-        longest: int,
         times: Sequence[int] | None = None,
         within: int = 0,
         watermark: int | None = None,
@@ -145,38 +87,25 @@ class PlainSearch:
         self.labels = bytearray(size)
         self.hidden = bytearray(size)
         self._every = (1 << program.loops) - 1
-        self._failed = self._failures(program, longest)
+        # The places from which no match follows; for matches that begin at later rows too, unless
+        # conditions depend on more than positions.
+        self._failed: set[Configuration] = set()
+        self._most_failed = MOST_REMEMBERED if conditions.remembers else 0
+        self._lasts = conditions.remembers and not (
+            times is not None or conditions.is_numbered or any(conditions.updates)
+        )
         self._answers = [conditions.answers(v) for v in range(len(program.variables))]
         self._part, self._first_row = range(0), 0
         self.partition, self._is_turned = 0, False  # of those that are listed
         self._start = self._limit = 0
         self._stack: list[tuple[bool, Configuration]] = []
-        self._steps = {
-            Op.TAKE: self._take,
-            Op.SPLIT: self._split,
-            Op.JUMP: self._jump,
-            Op.START: self._at_start,
-            Op.END: self._at_end,
-            Op.MARK: self._mark,
-            Op.CHECK: self._check,
-        }
-
-    def _failures(self, program: Program, longest: int) -> _FailedPlaces | _FailedStates:
-        conditions = self._conditions
-        places = _FailedPlaces(program)
-        depends_on_match = (
-            self._times is not None or conditions.is_numbered or any(conditions.updates)
-        )
-        if depends_on_match or not conditions.remembers or places.size(longest) > MOST_BYTES:
-            return _FailedStates(conditions.remembers)
-        return places
 
     def turn_to(self, begin: int, end: int, has_first: bool) -> None:
         """Select the rows of a partition, whose first row may be missing."""
         self._part = range(begin, end)
         self._first_row = begin if has_first else OPEN
         self._conditions.turn_to(self._part)
-        self._failed.turn_to(self._part)
+        self._failed.clear()
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """Return where the next match begins and ends, as the compiled search does."""
@@ -217,7 +146,8 @@ class PlainSearch:
 
     def _preferred(self, start: int) -> int | None:
         """Return where the preferred match from a row ends, :data:`OPEN` if that is undecided."""
-        self._failed.begin()
+        if not self._lasts or len(self._failed) > MOST_REMEMBERED:
+            self._failed.clear()
         self._stack.clear()
         self._start, self._limit = start, self._first_too_late(start)
         is_open = self._is_open(start)
@@ -228,7 +158,7 @@ class PlainSearch:
                 return place.row
             if op is Op.TAKE and is_open and place.row == self._part.stop:
                 return OPEN
-            place = self._steps[op](place, first, second) or self._untried()
+            place = self._next(place, op, first, second) or self._untried()
         return None
 
     def _first_too_late(self, start: int) -> int:
@@ -250,10 +180,32 @@ class PlainSearch:
             is_untried, place = self._stack.pop()
             if is_untried:
                 return place
-            self._failed.add(place)
+            if self._lasts or len(self._failed) < self._most_failed:
+                self._failed.add(place)
         return None
 
-    # --- instructions: each returns where to go on, or None if it fails
+    def _next(self, place: Configuration, op: Op, first: int, second: int) -> Configuration | None:
+        """Return where to go on after an instruction; None if it fails."""
+        match op:
+            case Op.TAKE:
+                return self._take(place, first, second)
+            case Op.SPLIT:
+                if place in self._failed:
+                    return None
+                self._stack += [(False, place), (True, place.at(second))]
+                return place.at(first)
+            case Op.JUMP:
+                return place.at(first)
+            case Op.MARK:
+                mask = place.mask & ~(1 << first)
+                return Configuration(place.pc + 1, place.row, mask, place.known)
+            case Op.CHECK:
+                if not place.mask >> first & 1:
+                    return place.at(second) if second >= 0 else None
+            case _:
+                if place.row != (self._first_row if op is Op.START else self._part.stop):
+                    return None
+        return place.at(place.pc + 1)
 
     def _take(self, place: Configuration, variable: int, hidden: int) -> Configuration | None:
         row = place.row
@@ -275,29 +227,6 @@ class PlainSearch:
         if answers[row] == UNKNOWN:
             answers[row] = self._conditions.holds(variable, row, known)
         return answers[row]
-
-    def _split(self, place: Configuration, preferred: int, other: int) -> Configuration | None:
-        if place in self._failed:
-            return None
-        self._stack += [(False, place), (True, place.at(other))]
-        return place.at(preferred)
-
-    def _jump(self, place: Configuration, target: int, _: int) -> Configuration:
-        return place.at(target)
-
-    def _at_start(self, place: Configuration, *_: int) -> Configuration | None:
-        return place.at(place.pc + 1) if place.row == self._first_row else None
-
-    def _at_end(self, place: Configuration, *_: int) -> Configuration | None:
-        return place.at(place.pc + 1) if place.row == self._part.stop else None
-
-    def _mark(self, place: Configuration, loop: int, _: int) -> Configuration:
-        return Configuration(place.pc + 1, place.row, place.mask & ~(1 << loop), place.known)
-
-    def _check(self, place: Configuration, loop: int, target: int) -> Configuration | None:
-        if place.mask >> loop & 1:
-            return place.at(place.pc + 1)
-        return place.at(target) if target >= 0 else None
 
 
 # --- the matches of partitions, and the rows of output that show them
@@ -619,6 +548,5 @@ def _plain_search(plan: StandardPlan, compiled: Compiled, partitions: Partitions
         partitions.columns, plan.ansi, partitions.evaluated,
     )  # fmt: skip
     return PlainSearch(
-        plan.program, conditions, partitions.size, partitions.longest, times, plan.within,
-        partitions.watermark,
-    )  # fmt: skip
+        plan.program, conditions, partitions.size, times, plan.within, partitions.watermark
+    )
