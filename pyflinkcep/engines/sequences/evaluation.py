@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import numpy as np
@@ -70,6 +70,9 @@ _STRATEGIES = (
 )
 """In the order of ``automaton.h``."""
 
+_Made = TypeVar("_Made", bound="_kernel._Query")
+
+_NONE = np.empty(0, np.int64)
 _NO_WINDOW = -1
 _MOST_BITS = 62
 
@@ -85,54 +88,14 @@ def is_native(automaton: SaseAutomaton) -> bool:
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
     """Return a query as the arguments of the kernel's ``automaton_read``."""
+    stages = _stages(automaton)
     return (
         tuple(_components(automaton)),
-        tuple(_negatives(automaton)),
+        tuple(_negatives(automaton, stages)),
         _codes(automaton.partition),
-        tuple(_slots(automaton)),
+        tuple(slot_spec(slot, stages) for slot in automaton.expressions.slots),
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,
     )
-
-
-@attrs.frozen(eq=False)
-class SequenceEvents:
-    """A table of events for a query."""
-
-    # The events' times, and their types as indexes into `masks`.
-    times: Any
-    codes: Any
-    starts: Any  # Which events may begin a match; None for all
-    # By type, a bit for each component that may begin with it, for each that may take it, and for
-    # each event of negated ones.
-    masks: tuple[Any, Any, Any]
-    fields: tuple[tuple[Any, Any, bool], ...]  # The columns that conditions read
-
-    @classmethod
-    def of(cls, automaton: SaseAutomaton, table: EventTable) -> SequenceEvents:
-        """Return a table's events."""
-        starts = None if table.starts is None else np.array(table.starts, np.uint8)
-        times = np.ascontiguousarray(table.times, np.int64)
-        codes = TypeCodes.of(table.types, _types(automaton)).numbers
-        return cls(times, codes, starts, _masks(automaton), tuple(_fields(automaton, table)))
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def stream(self, positions: Sequence[int]) -> Stream:
-        """Return a partition, given by the positions of its events, for ``automaton_open``."""
-        if isinstance(positions, range) and positions == range(len(self.times)):
-            return self.times, None, self.codes, self.starts, *self.masks
-        own = _as_array(positions)
-        starts = None if self.starts is None else self.starts[own]
-        return self.times[own], own, self.codes[own], starts, *self.masks
-
-    def streams(self, partitions: Iterable[Sequence[int]], ends: Any) -> tuple[Any, ...]:
-        """Return concatenated partitions, in the form that the kernel opens."""
-        own = list(partitions)
-        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
-        positions = own[0] if len(own) == 1 else _joined(own)
-        may_end = None if ends is None else ends[_as_array(positions)]
-        return bounds, may_end, *self.stream(positions)
 
 
 def _as_array(positions: Sequence[int]) -> Any:
@@ -140,11 +103,6 @@ def _as_array(positions: Sequence[int]) -> Any:
     if isinstance(positions, range):
         return np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
     return np.asarray(positions, np.int64)
-
-
-def _joined(parts: Sequence[Sequence[int]]) -> Any:
-    """Return concatenated positions, as an array."""
-    return np.concatenate([_as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
 
 
 # --- the query
@@ -155,31 +113,25 @@ def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
     for number in range(automaton.size):
         edges = (automaton.begin, automaton.take)
         conditions = [code for edge in edges for code in _codes(edge[number])]
+        equal = [equality_of(edge[number].codes[1]) for edge in edges]
         yield (
             automaton.loops[number],
             _STRATEGIES.index(automaton.strategies[number]),
             live[4 * number : 4 * number + 4],
             (*conditions, _codes(automaton.leave[number])[1]),
-            *(_equality(edge[number]) for edge in edges),
+            *((-1, -1) if one is None else (one.field, one.slot) for one in equal),
         )
 
 
-def _equality(conditions: EdgeConditions) -> tuple[int, int]:
-    found = equality_of(conditions.codes[1])
-    return (-1, -1) if found is None else (found.field, found.slot)
-
-
 def _codes(conditions: EdgeConditions) -> tuple[Any, Any]:
-    alone, joint = conditions.codes
-    return _code(alone), _code(joint)
+    alone, joint = (
+        tuple(instruction(op, operand, ansi=False) for op, operand in code)
+        for code in conditions.codes
+    )
+    return alone, joint
 
 
-def _code(code: Code) -> tuple[Any, ...]:
-    return tuple(instruction(op, operand, ansi=False) for op, operand in code)
-
-
-def _negatives(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
-    stages = _stages(automaton)
+def _negatives(automaton: SaseAutomaton, stages: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
     for part, components in zip(automaton.negatives, automaton.query.negations, strict=True):
         events = zip(part.events, components, strict=True)
         yield (
@@ -197,11 +149,6 @@ def _stages(automaton: SaseAutomaton) -> dict[str, int]:
     query = automaton.query
     absent = (part.variable for parts in query.negations for part in parts)
     return {name: number for number, name in enumerate((*query.variables, *absent))}
-
-
-def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
-    stages = _stages(automaton)
-    return (slot_spec(slot, stages) for slot in automaton.expressions.slots)
 
 
 # --- the events
@@ -256,12 +203,20 @@ early."""
 
 @attrs.frozen(eq=False)
 class KernelQuery:
-    """A SEQ query on a table of events, whose matches are listed or searched for."""
+    """A SEQ query on a table of events, for the kernel."""
 
-    events: SequenceEvents  # The events
     module: CompiledModule  # The kernel
     spec: tuple[Any, ...]  # The query
-    _ends: Any
+    # The events' times, and their types as indexes into `masks`.
+    times: Any
+    codes: Any
+    # Which events may begin a match, and end one; None for all.
+    starts: Any
+    ends: Any
+    # By type, a bit for each component that may begin with it, for each that may take it, and for
+    # each event of negated ones.
+    masks: tuple[Any, Any, Any]
+    fields: tuple[tuple[Any, Any, bool], ...]  # The columns that conditions read
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelQuery | None:
@@ -269,23 +224,45 @@ class KernelQuery:
         module = compiled_module()
         if module is None or not is_native(automaton):
             return None
+        starts, ends = (
+            None if flags is None else np.asarray(flags, np.uint8)
+            for flags in (table.starts, table.ends)
+        )
         try:
             with naming_memory_errors(_LISTING):
-                events = SequenceEvents.of(automaton, table)
+                times = np.ascontiguousarray(table.times, np.int64)
+                codes = TypeCodes.of(table.types, _types(automaton)).numbers
+                fields = tuple(_fields(automaton, table))
         except OverflowError:  # a number of more than 64 bits
             return None
-        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
-        return cls(events, module, query_spec(automaton), ends)
+        spec, masks = query_spec(automaton), _masks(automaton)
+        return cls(module, spec, times, codes, starts, ends, masks, fields)
+
+    def made(self, kind: Callable[..., _Made]) -> _Made:
+        """Return a lister, a search or a counter of the kernel, on the events."""
+        own = kind(*self.spec)
+        own.set_events(len(self.times), self.fields)
+        return own
 
     def lister(self) -> _kernel.Lister:
         """Return a new lister; several may be used in turn."""
-        lister = self.module.Lister(*self.spec)
-        lister.set_events(len(self.events), self.events.fields)
-        return lister
+        return self.made(self.module.Lister)
+
+    def stream(self, positions: Sequence[int]) -> Stream:
+        """Return a partition, given by the positions of its events, for ``automaton_open``."""
+        if isinstance(positions, range) and positions == range(len(self.times)):
+            return self.times, None, self.codes, self.starts, *self.masks
+        own = _as_array(positions)
+        starts = None if self.starts is None else self.starts[own]
+        return self.times[own], own, self.codes[own], starts, *self.masks
 
     def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
-        """Return partitions as :meth:`SequenceEvents.streams` does."""
-        return self.events.streams(partitions, self._ends)
+        """Return concatenated partitions, in the form that the kernel opens."""
+        own = list(partitions)
+        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        positions: Any = own[0] if len(own) == 1 else np.concatenate([_NONE, *map(_as_array, own)])
+        may_end = None if self.ends is None else self.ends[_as_array(positions)]
+        return bounds, may_end, *self.stream(positions)
 
     def listed(
         self,
@@ -318,8 +295,7 @@ class KernelQuery:
     ) -> Iterator[MatchArrays]:
         """Yield the matches that a search finds, of at most `MOST_EVENTS` events."""
         with naming_memory_errors(_SEARCHING):
-            search = self.module.Backtracker(*self.spec)
-            search.set_events(len(self.events), self.events.fields)
+            search = self.made(self.module.Backtracker)
             given = None if output == "all" else watermark
             search.turn_to(_OUTPUTS.index(output), given, *self.streams(partitions))
         yield from _portions(search.find, _SEARCHING, "")
@@ -353,7 +329,7 @@ _COUNTING = "matches are counted"
 class KernelCounter:
     """A SEQ query on a table of events, ready to count."""
 
-    events: SequenceEvents  # The events
+    query: KernelQuery
     _counter: _kernel.Counter
 
     @classmethod
@@ -365,19 +341,18 @@ class KernelCounter:
         if query is None:
             return None
         with naming_memory_errors(_COUNTING):
-            counter = query.module.Counter(*query.spec)
-            counter.set_events(len(query.events), query.events.fields)
+            counter = query.made(query.module.Counter)
             for component in range(automaton.size if rises else 0):
                 rise = rise_of(automaton, component)
                 if rise is not None:
                     ranks = _ranks(automaton, table, rise)
                     counter.set_rising(component, rise.or_equal, ranks)
-        return cls(query.events, counter)
+        return cls(query, counter)
 
     def count(self, positions: Sequence[int]) -> int:
         """Return the number of matches in a partition, given by the positions of its events."""
         with naming_memory_errors(_COUNTING):
-            number: int = self._counter.count(*self.events.stream(positions), False, *NO_WEIGHTS)
+            number: int = self._counter.count(*self.query.stream(positions), False, *NO_WEIGHTS)
         return number
 
     def by_event(
@@ -385,7 +360,7 @@ class KernelCounter:
     ) -> Iterator[tuple[int, int, int]]:
         """Yield the position of each event that completes matches, their number and weight."""
         with naming_memory_errors(_COUNTING):
-            found = self._counter.count(*self.events.stream(positions), True, *weighing)
+            found = self._counter.count(*self.query.stream(positions), True, *weighing)
         places, counts, weights = found
         places = np.frombuffer(places, np.int64).tolist()
         for place, count, weight in zip(places, counts, weights or counts, strict=True):
@@ -427,14 +402,11 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
     names = automaton.query.variables
     if own != Slot(Function.LAST, names[component], found.field, own.type):
         return None
-    later = [conditions for edge in _edges(automaton) for conditions in edge[component + 1 :]]
+    edges = (automaton.begin, automaton.take, automaton.leave)
+    later = [conditions for edge in edges for conditions in edge[component + 1 :]]
     read = frozenset().union(*(conditions.reads for conditions in later), automaton.partition.reads)
     taken = {n for n in read if automaton.expressions.slots[n].stage in names[: component + 1]}
     return None if taken else found
-
-
-def _edges(automaton: SaseAutomaton) -> tuple[Sequence[EdgeConditions], ...]:
-    return automaton.begin, automaton.take, automaton.leave
 
 
 def _inequality(code: Code) -> tuple[int, Rise] | None:
