@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -34,12 +34,8 @@ if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
 
-class Answers(Protocol):
-    """Answers the conditions that read the current event only."""
-
-    def holds(self, atom: Atom) -> bool:
-        """Whether a condition holds."""
-
+Fields = Callable[[], Sequence[Any]]
+"""Returns what match expressions read from the event."""
 
 Slots = tuple[Any, ...] | ArithmeticError
 """What conditions read; an error if it cannot be computed, raised by the condition that reads
@@ -85,15 +81,14 @@ class PatternRuns:
         self,
         nfa: NFA,
         payloads: Payloads,
-        expressions: CompiledExpressions | None = None,
-        functions: MatchFunctions | None = None,
+        functions: MatchFunctions | None,
+        live: Mapping[str, tuple[int, ...]],
     ) -> None:
-        refuse_incompressible(nfa)
         self._nfa = nfa
         self._payloads = payloads
         self._functions = functions
         self._stages = {stage: number for number, stage in enumerate(nfa.stages)}
-        self._live = {} if expressions is None else live_slots(nfa, expressions)
+        self._live = live
         initial = () if functions is None else functions.initial
         self._start = _Partial(nfa.start, initial, 0, 0, None)
         self._alive: dict[Any, _Partial] = {}
@@ -121,7 +116,7 @@ class PatternRuns:
         return min(by_first, partial.previous + gap) if gap > 0 else by_first
 
     def process(
-        self, at: int, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
+        self, at: int, time: int, answers: EventEvaluation, fields: Fields
     ) -> Iterator[Any]:
         """Process an event; call :meth:`advance` before the first event of each time."""
         following: list[_Partial] = []
@@ -142,7 +137,11 @@ class PatternRuns:
             self._put(partial)
 
     def _decide(
-        self, partial: _Partial, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
+        self,
+        partial: _Partial,
+        time: int,
+        answers: EventEvaluation,
+        fields: Fields,
     ) -> Step:
         step: Any = partial.table.first()
         while isinstance(step, Ask):
@@ -155,9 +154,7 @@ class PatternRuns:
         assert isinstance(step, Step)
         return step
 
-    def _compute(
-        self, atom: Atom, slots: Slots, time: int, fields: Callable[[], Sequence[Any]]
-    ) -> bool:
+    def _compute(self, atom: Atom, slots: Slots, time: int, fields: Fields) -> bool:
         assert self._functions is not None
         if isinstance(slots, ArithmeticError):
             raise expression_failed(atom, slots, time) from slots
@@ -166,14 +163,7 @@ class PatternRuns:
         except ArithmeticError as cause:
             raise expression_failed(atom, cause, time) from cause
 
-    def _moved(
-        self,
-        partial: _Partial,
-        move: Move,
-        at: int,
-        time: int,
-        fields: Callable[[], Sequence[Any]],
-    ) -> _Partial:
+    def _moved(self, partial: _Partial, move: Move, at: int, time: int, fields: Fields) -> _Partial:
         if not move.takes:
             return _Partial(
                 move.target, partial.slots, partial.start, partial.previous, partial.payload
@@ -250,23 +240,6 @@ class KeyedEvents:
 
 
 @attrs.frozen(eq=False)
-class KernelPatternCounter:
-    """A pattern, ready to count; conditions on one event may be functions."""
-
-    kernel: _kernel.Kernel  # The pattern's kernel
-    live: tuple[tuple[int, ...], ...]  # The slots that distinguish partial matches, by state
-
-    @classmethod
-    def of(cls, nfa: NFA, expressions: CompiledExpressions | None) -> KernelPatternCounter | None:
-        """Return the counter of a pattern that can be compressed; None if there is no kernel."""
-        kernel = make_kernel(nfa, known_bits(nfa.atoms), sets_timers=False, expressions=expressions)
-        if kernel is None:
-            return None
-        live = {} if expressions is None else live_slots(nfa, expressions)
-        return cls(kernel, tuple(live.get(name, ()) for name in nfa.tables))
-
-
-@attrs.frozen(eq=False)
 class EventViews:
     """Events by position, as conditions see them."""
 
@@ -282,11 +255,10 @@ class CompressiblePattern:
     """A pattern whose matches can be compressed."""
 
     nfa: NFA  # The pattern
-    expressions: CompiledExpressions | None  # The programs of its match expressions
-    functions: MatchFunctions | None  # The expressions
+    functions: MatchFunctions | None  # Its match expressions
     variables: tuple[str, ...]  # The stages that take events; nodes refer to them by index
-    # The pattern in the kernel; None if the plain path must count.
-    counter: KernelPatternCounter | None
+    counter: _kernel.Kernel | None  # The pattern's kernel; None if the plain path must count
+    live: dict[str, tuple[int, ...]]  # By state, the slots that distinguish partial matches
 
     @classmethod
     def of(
@@ -295,8 +267,10 @@ class CompressiblePattern:
         """Prepare a pattern."""
         refuse_incompressible(nfa)
         functions = None if expressions is None else generated(expressions)
-        counter = KernelPatternCounter.of(nfa, expressions)
-        return cls(nfa, expressions, functions, variables, counter)
+        live = {} if expressions is None else live_slots(nfa, expressions)
+        known = known_bits(nfa.atoms)
+        counter = make_kernel(nfa, known, sets_timers=False, expressions=expressions)
+        return cls(nfa, functions, variables, counter, live)
 
 
 @attrs.define(eq=False)
@@ -341,13 +315,12 @@ class PatternMatches(Compressed):
             return None
         return self._by_kernel(self.pattern.counter, weighed)
 
-    def _by_kernel(
-        self, counter: KernelPatternCounter, measures: Sequence[Weighed]
-    ) -> Iterator[Ended]:
-        kernel, events = counter.kernel, self.events
+    def _by_kernel(self, kernel: _kernel.Kernel, measures: Sequence[Weighed]) -> Iterator[Ended]:
+        pattern, events = self.pattern, self.events
+        live = tuple(pattern.live.get(name, ()) for name in pattern.nfa.tables)
         kernel.set_events(self.views.row, 0, len(events.times), self.views.columns)
         known = events.times, events.bits, events.bounds, events.held, events.before
-        asked = counter.live, *known, events.watermark
+        asked = live, *known, events.watermark
 
         def counting(weighing: Weighing) -> Iterator[tuple[int, int, int]]:
             found, self.begun, self.deadline = kernel.count(*asked, *weighing)
@@ -366,7 +339,7 @@ class PatternMatches(Compressed):
         """Yield lazily where matches of a key end and what they carry."""
         self.failed = key
         pattern, events = self.pattern, self.events
-        runs = PatternRuns(pattern.nfa, payloads, pattern.expressions, pattern.functions)
+        runs = PatternRuns(pattern.nfa, payloads, pattern.functions, pattern.live)
         start, end = events.bounds[key : key + 2].tolist()
         since = start + events.held
         for at, payload in self._shown(runs, start, end):

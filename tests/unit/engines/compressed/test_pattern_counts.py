@@ -354,7 +354,7 @@ def test_arguments_that_do_not_go_together() -> None:
     nfa = NFACompiler.compile(Pattern.begin("a").where("k = 'a'"))
     counter = CompressiblePattern.of(nfa, None, nfa.stages).counter
     assert counter is not None
-    count = counter.kernel.count
+    count = counter.count
     times, bounds = np.zeros(2, np.int64), np.asarray([0, 2])
     live = tuple(() for _ in nfa.tables)
     none = (None, -1, False)
