@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS, resolved
 from pyflinkcep.engines.composed_queries import (
     ComposedSequences,
     chosen_firsts,
@@ -33,7 +33,6 @@ from pyflinkcep.engines.compressed.counting import (
     Whole,
     combined,
 )
-from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame, Ints, TypeCodes, expanded
 from pyflinkcep.engines.lists.matching import EventLists, joined_frames, selected

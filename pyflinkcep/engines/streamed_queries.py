@@ -9,10 +9,9 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.choice import AUTOMATON, BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.choice import AUTOMATON, BACKTRACKING, EVENT_LISTS, resolved
 from pyflinkcep.engines.composed_queries import ComposedSequences
 from pyflinkcep.engines.compressed.counting import Compressed
-from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     LAST_NUMBER,
     QueryPlan,

@@ -11,9 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.choice import EVENT_LISTS, resolved
 from pyflinkcep.engines.compressed.counting import MatchArrays
-from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     QueryPlan,
     last_event,

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.correlation_chain import PENDING, Chain, Reading, Stored
+from pyflinkcep.engines.correlations import PENDING, Chain, Reading, Stored
 from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import Ints

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.correlation_chain import Link, links_of
+from pyflinkcep.engines.correlations import Link, links_of
 from pyflinkcep.errors import InvalidArgumentError, did_you_mean
 from pyflinkcep.sigma.correlation import Correlation, check_rules, read_correlation
 

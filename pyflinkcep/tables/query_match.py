@@ -11,8 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.choice import EVENT_LISTS
-from pyflinkcep.engines.estimates import resolved
+from pyflinkcep.engines.choice import EVENT_LISTS, resolved
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
 
-from pyflinkcep.engines.correlation_chain import Chain, Reading, links_of
+from pyflinkcep.engines.correlations import Chain, Reading, links_of
 from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, did_you_mean, suggesting
 from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_correlation

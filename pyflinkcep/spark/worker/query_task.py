@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.estimates import estimate, resolved
+from pyflinkcep.engines.choice import estimate, resolved
 from pyflinkcep.engines.queries import QueryPlan, compressed_matches, observed
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, listed

@@ -13,9 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.engines import estimates
-from pyflinkcep.engines.choice import alternatives, chosen, chosen_for_compressed
-from pyflinkcep.engines.estimates import chosen_by_data, estimate, resolved
+from pyflinkcep.engines import choice
+from pyflinkcep.engines.choice import (
+    alternatives,
+    chosen,
+    chosen_by_data,
+    chosen_for_compressed,
+    estimate,
+    resolved,
+)
 from pyflinkcep.engines.queries import Observed, observed, query_matches
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.errors import NotSupportedError
@@ -104,7 +110,7 @@ def test_composed_queries_are_chosen_by_events_too() -> None:
 def test_small_tables_are_run_and_estimates_are_bounded() -> None:
     """Where few events are near each other no list is made before it is chosen."""
     query = parse(f"{_ABC} b.x > a.x AND c.x > b.x WITHIN 60 s")
-    with mock.patch.object(estimates, "walked") as walked:
+    with mock.patch.object(choice, "walked") as walked:
         few = chosen_by_data(query, table(EVEN, size=200))
         many = chosen_by_data(query, table(EVEN))
     assert few.name == "nfa"
@@ -139,7 +145,7 @@ def test_whatever_is_chosen_the_answer_is_the_same(seed: int) -> None:
         return  # a negation at an end without WITHIN, ...
     events = random_table(chance, chance.choice([1, 9, 14]))
     output = chance.choice(["all", "all", "onePerStart", "nonOverlapping"])
-    with mock.patch.multiple(estimates, _FEW_EVENTS=0, _FEW_PAIRS=-1, _FEW_PARTNERS=-1):
+    with mock.patch.multiple(choice, _FEW_EVENTS=0, _FEW_PAIRS=-1, _FEW_PARTNERS=-1):
         how = resolved(query, events, "auto", output)
         found = sorted(map(repr, query_matches(query, events, "auto", output)))
     usual = chosen(query, "auto", output).name

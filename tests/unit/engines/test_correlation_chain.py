@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import matchSigma
-from pyflinkcep.engines.correlation_chain import Chain, Reading, links_of
+from pyflinkcep.engines.correlations import Chain, Reading, links_of
 from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.sigma.correlation import read_correlation
