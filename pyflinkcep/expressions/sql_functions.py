@@ -252,10 +252,6 @@ def _before(text: Any, separator: Any, count: int) -> str:
     return between.join(parts[:count] if count > 0 else parts[count:])
 
 
-def _translated(text: Any, old: Any, new: Any) -> str:
-    return _text(text).translate(_translations(_text(old), _text(new)))
-
-
 @lru_cache(64)
 def _translations(old: str, new: str) -> dict[int, str | None]:
     """Return what becomes of characters; None for those that are left out."""
@@ -263,14 +259,6 @@ def _translations(old: str, new: str) -> dict[int, str | None]:
     for place, char in enumerate(old):
         table.setdefault(ord(char), new[place] if place < len(new) else None)
     return table
-
-
-def _octets(value: Any) -> int:
-    return len(value if isinstance(value, bytes) else _text(value).encode())
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, bytes) else len(_text(value))
 
 
 _LINES = "\n\r\u0085\u2028\u2029"
@@ -373,11 +361,7 @@ def _list(value: Any) -> list[Any]:
 def _contains(values: Any, value: Any) -> bool | None:
     """Whether an array has a value; NULL if only a NULL could be it."""
     found = any(one is not None and is_equal(one, value) for one in _list(values))
-    return found or (None if None in map(_none_of, values) else False)
-
-
-def _none_of(value: Any) -> Any:
-    return None if value is None else True
+    return found or (None if any(one is None for one in values) else False)
 
 
 def _overlap(a: Any, b: Any) -> bool | None:
@@ -414,17 +398,13 @@ def _has_same(values: Any, wanted: Any) -> bool:
 def _element_at(whole: Any, key: Any) -> Any:
     """Return an element by its place from 1, or from the end, or of a map by its key."""
     if isinstance(whole, dict):
-        return _of_key(whole, key)
+        return next((value for own, value in whole.items() if is_equal(own, key)), None)
     if key == 0 or abs(key) > len(_list(whole)):
         raise InputError(
             f"expected a place from 1 to {len(whole)}, got {key}",
             "test size(), or try_element_at()",
         )
     return whole[key - 1 if key > 0 else key]
-
-
-def _of_key(whole: dict[Any, Any], key: Any) -> Any:
-    return next((value for own, value in whole.items() if is_equal(own, key)), None)
 
 
 def _tried_element(whole: Any, key: Any) -> Any:
@@ -460,10 +440,6 @@ def _concat(*parts: Any) -> Any:
     return "".join(map(_text, parts))
 
 
-def _reversed(value: Any) -> Any:
-    return value[::-1] if isinstance(value, list) else _text(value)[::-1]
-
-
 def _flat(values: Any) -> list[Any] | None:
     if any(part is None for part in _list(values)):
         return None
@@ -476,18 +452,6 @@ def _array_joined(values: Any, separator: Any, null: Any = None) -> str:
 
 
 # --- bits, which are those of the type
-
-
-def _left(bits: int) -> Callable[[int, int], int]:
-    return lambda a, n: _signed(a << n % bits, bits)
-
-
-def _right(bits: int) -> Callable[[int, int], int]:
-    return lambda a, n: a >> n % bits
-
-
-def _right_unsigned(bits: int) -> Callable[[int, int], int]:
-    return lambda a, n: _signed((a % (1 << bits)) >> n % bits, bits)
 
 
 def _signed(number: int, bits: int) -> int:
@@ -572,10 +536,6 @@ def _of_bits(types: Types) -> SqlType | None:
     return None if first is None else BIGINT if first == BIGINT else INT
 
 
-def _is_array(types: Types) -> bool:
-    return types[0] is None or types[0].name == ARRAY
-
-
 def _next_day(value: Any, name: Any) -> date:
     place = _WEEKDAYS.get(_text(name).lower())
     if place is None:
@@ -605,9 +565,21 @@ _ROWS: dict[str, SqlFunction] = {
     "|": _of(lambda a, b: a | b, wider, 2, same=True),
     "^": _of(lambda a, b: a ^ b, wider, 2, same=True),
     "~": _of(lambda a: ~a, _first, takes="."),
-    "<<": _of(_left, _of_bits, 2, by_bits=True, takes=".i"),
-    ">>": _of(_right, _of_bits, 2, by_bits=True, takes=".i"),
-    ">>>": _of(_right_unsigned, _of_bits, 2, by_bits=True, takes=".i"),
+    "<<": _of(
+        lambda bits: lambda a, n: _signed(a << n % bits, bits),
+        _of_bits,
+        2,
+        by_bits=True,
+        takes=".i",
+    ),
+    ">>": _of(lambda bits: lambda a, n: a >> n % bits, _of_bits, 2, by_bits=True, takes=".i"),
+    ">>>": _of(
+        lambda bits: lambda a, n: _signed((a % (1 << bits)) >> n % bits, bits),
+        _of_bits,
+        2,
+        by_bits=True,
+        takes=".i",
+    ),
     "bit_count": _of(lambda a: (int(a) % (1 << 64)).bit_count(), INT, takes="."),
     "lower lcase": _of(lambda s: _text(s).lower(), STRING, takes="s"),
     "upper ucase": _of(lambda s: _text(s).upper(), STRING, takes="s"),
@@ -622,8 +594,15 @@ _ROWS: dict[str, SqlFunction] = {
     "rtrim": _of(lambda s: _text(s).rstrip(" "), STRING, takes="s"),
     "lpad": _of(lambda s, n, p=" ": _padded(s, n, p, True), STRING, 2, 3, takes="sis"),
     "rpad": _of(lambda s, n, p=" ": _padded(s, n, p, False), STRING, 2, 3, takes="sis"),
-    "length char_length character_length len": _of(_length, INT, takes="s", of_bytes=True),
-    "octet_length": _of(_octets, INT, takes="s", of_bytes=True),
+    "length char_length character_length len": _of(
+        lambda s: len(s if isinstance(s, bytes) else _text(s)), INT, takes="s", of_bytes=True
+    ),
+    "octet_length": _of(
+        lambda s: len(s if isinstance(s, bytes) else _text(s).encode()),
+        INT,
+        takes="s",
+        of_bytes=True,
+    ),
     "ascii": _of(lambda s: ord(_text(s)[0]) if s else 0, INT, takes="s"),
     "startswith": _of(lambda s, t: _text(s).startswith(_text(t)), BOOLEAN, 2, takes="s"),
     "endswith": _of(lambda s, t: _text(s).endswith(_text(t)), BOOLEAN, 2, takes="s"),
@@ -631,7 +610,12 @@ _ROWS: dict[str, SqlFunction] = {
     "replace": _of(
         lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3, takes="s"
     ),
-    "translate": _of(_translated, STRING, 3, takes="s"),
+    "translate": _of(
+        lambda s, old, new: _text(s).translate(_translations(_text(old), _text(new))),
+        STRING,
+        3,
+        takes="s",
+    ),
     "substring substr": _of(_substring, _text_type, 2, 3, takes="si", of_bytes=True),
     "substring_index": _of(_before, STRING, 3, takes="ssi"),
     "left": _of(
@@ -643,7 +627,11 @@ _ROWS: dict[str, SqlFunction] = {
     ),
     "right": _of(lambda s, n: _text(s)[-n:] if n > 0 else "", STRING, 2, takes="si"),
     "concat": _of(_concat, _joined_type, 1, 255),
-    "reverse": _of(_reversed, lambda types: types[0] if _is_array(types) else STRING, takes="s"),
+    "reverse": _of(
+        lambda s: s[::-1] if isinstance(s, list) else _text(s)[::-1],
+        lambda types: types[0] if types[0] is None or types[0].name == ARRAY else STRING,
+        takes="s",
+    ),
     "repeat": _of(lambda s, n: _text(s) * n, STRING, 2, takes="si"),
     "instr": _of(lambda s, t: _text(s).find(_text(t)) + 1, INT, 2, takes="s"),
     "locate position": _of(_located, INT, 2, 3, takes="ssi"),

@@ -142,17 +142,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _mismatch(what: str, a: Any, b: Any) -> InputError:
-    return InputError(
-        f"expected compatible values, got {kind_name(a)} {what} {kind_name(b)}",
-        _instead(what, a),
-    )
-
-
-def _instead(what: str, a: Any) -> str:
-    """Return what to write instead of operands of different types."""
+    hint = "cast one of them"
     if what.startswith("compared") and isinstance(a, bool):
-        return "cast one of them; write a < b AND b < c for a < b < c, and OR for ||"
-    return "cast one of them"
+        hint += "; write a < b AND b < c for a < b < c, and OR for ||"
+    found = f"expected compatible values, got {kind_name(a)} {what} {kind_name(b)}"
+    return InputError(found, hint)
 
 
 def in_bigint(number: int) -> int:
@@ -167,16 +161,6 @@ def truth(value: Any) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise InputError(f"expected boolean, got {kind_name(value)}", "compare it with a value")
-
-
-def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> bool | None:
-    """Return `a` AND `b` if `decisive` is False, `a` OR `b` if it is True."""
-    if a is decisive:
-        return decisive
-    other = b()
-    if other is decisive:
-        return decisive
-    return None if a is None or other is None else not decisive
 
 
 # --- order

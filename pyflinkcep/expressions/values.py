@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_DOWN, Decimal
-from functools import partial, reduce
+from functools import reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
@@ -82,7 +82,6 @@ from pyflinkcep.expressions.sql_values import (
     passed,
     short_float,
     truth,
-    truth_and,
 )
 from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL
 from pyflinkcep.expressions.tree import (
@@ -99,6 +98,7 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.expressions.unnamed import UNNAMED
 
 Function = Callable[[Any], Any]
+"""The value of a part, given what its leaves are read from."""
 
 
 def column(name: str) -> Function:
@@ -178,9 +178,6 @@ def element(whole: Any, key: Any) -> Any:
     raise InputError(f"expected an index from 0, got {key!r}", "use element_at() on Spark")
 
 
-"""The value of a part, given what its leaves are read from."""
-
-
 def always_null(_: Any) -> None:
     """Return NULL, for any event."""
 
@@ -252,41 +249,30 @@ def _yielding(functions: tuple[Function, ...], compute: Callable[..., Any]) -> F
     return value
 
 
-def _equal(functions: tuple[Function, ...], _: Callable[..., Any]) -> Function:
-    first, second = functions
-    return lambda events: is_same(first(events), second(events))
-
-
 NULLS: dict[Nulls, Callable[[tuple[Function, ...], Callable[..., Any]], Function]] = {
     Nulls.SPREADS: spread,
     Nulls.YIELDS: _yielding,
-    Nulls.EQUALS: _equal,
+    Nulls.EQUALS: lambda of, _: lambda events: is_same(of[0](events), of[1](events)),
 }
 """By what NULL does, the function of operands and of what to compute of values that are known."""
 
 
 def decided(functions: tuple[Function, ...], decisive: bool) -> Function:
     """Return AND or OR; what is after an operand that decides is not computed."""
-    first, *others = functions
 
     def value(events: Any) -> bool | None:
-        found = truth(first(events))
-        for other in others:
-            found = truth_and(found, partial(_truth_of, other, events), decisive)
+        found: bool | None = not decisive
+        for of in functions:
+            own = truth(of(events))
+            if own is decisive:
+                return decisive
+            found = found if own is not None else None
         return found
 
     return value
 
 
-def _truth_of(function: Function, events: Any) -> bool | None:
-    return truth(function(events))
-
-
 # --- branches
-
-
-def _coalesced(functions: tuple[Function, ...]) -> Function:
-    return lambda events: next((v for v in (of(events) for of in functions) if v is not None), None)
 
 
 def _among(functions: tuple[Function, ...]) -> Function:
@@ -311,14 +297,16 @@ def _chosen(functions: tuple[Function, ...]) -> Function:
     return value
 
 
-def _is_not_null(functions: tuple[Function, ...]) -> Function:
-    (of,) = functions
-    return lambda events: of(events) is not None
-
-
 BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
-    "coalesce": _coalesced, "in": _among, "case": _chosen, "is not null": _is_not_null,
-}  # fmt: skip
+    "coalesce": lambda functions: (
+        lambda events: next(
+            (found for found in (of(events) for of in functions) if found is not None), None
+        )
+    ),
+    "in": _among,
+    "case": _chosen,
+    "is not null": lambda functions: lambda events: functions[0](events) is not None,
+}
 """The operators that are jumps, or several operations, in a program."""
 
 
@@ -371,7 +359,11 @@ class _Maker:
     def typed(self, tree: Tree) -> Typed:
         """Return the function of a part, and its type."""
         if isinstance(tree, Literal):
-            value = _python_value(tree.value)
+            value: Any = tree.value
+            if isinstance(value, Interval):
+                value = timedelta(microseconds=value.microseconds)
+            elif isinstance(value, Moment):
+                value = TimeText(value)
             function = always_null if value is None else lambda _: value
             return Typed(function, literal_type(tree))
         if isinstance(tree, Leaf):
@@ -480,7 +472,9 @@ class _Maker:
             fits = like_regex(str(pattern.value)).fullmatch
             return spread(functions[:1], _refusing("like", lambda text: fits(text) is not None))
         if operator not in OPERATORS:
-            return spread(functions, _of_times(operator, tree.detail))
+            if operator == "datediff":
+                return spread(functions, FUNCTIONS[operator].compute)
+            return spread(functions, lambda a, b: time_between(tree.detail, a, b))
         op = OPERATORS[operator]
         rule = RULES[op]
         if rule.nulls is Nulls.DECIDES:
@@ -495,7 +489,7 @@ class _Maker:
         if operator == "||":
             return _joining(functions, compute)
         if rule.divides and self._zero_is_null:
-            compute = _or_null(compute)
+            divide, compute = compute, lambda a, b: None if b == 0 else divide(a, b)
         if rule.divides:
             return _by_divisor(functions, compute)
         return NULLS[rule.nulls](functions, compute)
@@ -584,7 +578,8 @@ class _Maker:
                 is_short = part.type == FLOAT and instead.type in (FLOAT, VOID)
                 common: SqlType | None = FLOAT if is_short else DOUBLE
                 first, other = self._argument(part, common), self._argument(instead, common)
-                return Typed(_unless_nan(first, other), common)
+                # The other value of a number is not asked.
+                return Typed(lambda e: x if (x := first(e)) is None or x == x else other(e), common)
             case "nvl2", [part, *choices] if len(choices) == 2:
                 common = wider(choice.type for choice in choices)
                 asked, ways = part.function, [self._as(choice, common) for choice in choices]
@@ -852,24 +847,6 @@ class TimeText(str):
         return time.date() if self.moment.is_date else time
 
 
-def _python_value(value: Any) -> Any:
-    if isinstance(value, Interval):
-        return timedelta(microseconds=value.microseconds)
-    return TimeText(value) if isinstance(value, Moment) else value
-
-
-def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a division that is NULL by zero."""
-    return lambda a, b: None if b == 0 else divide(a, b)
-
-
-def _of_times(operator: str, unit: str) -> Callable[..., Any]:
-    """Return the function of an operator that is about times."""
-    if operator == "datediff":
-        return FUNCTIONS[operator].compute
-    return lambda start, end: time_between(unit, start, end)
-
-
 _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not truth(a),
     "neg": negated,
@@ -877,19 +854,6 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "greatest": lambda a, b: greater(*alike(a, b)),
     "least": lambda a, b: lesser(*alike(a, b)),
 }
-
-
-# --- functions of one event
-
-
-def _unless_nan(first: Function, other: Function) -> Function:
-    """Return NANVL, which does not ask the other value of a number."""
-
-    def value(events: Any) -> Any:
-        found = first(events)
-        return other(events) if found is not None and found != found else found
-
-    return value
 
 
 def aggregated(function: str, values: Sequence[Any], type_: SqlType | None = None) -> Any:
