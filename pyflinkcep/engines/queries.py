@@ -102,16 +102,12 @@ def numbered(query: Query, table: EventTable) -> EventTable:
     return attrs.evolve(table, times=Numbers(numbers))
 
 
-_SMALL = 1 << 30
-"""The bound of values whose sums over the events of a frame fit 64 bits."""
-
-
 def _ended(
     lists: EventLists, frames: Iterable[Frame], measures: Sequence[RequestedTotal]
 ) -> Iterator[Ended]:
     variables = lists.query.variables
     last = variables[-1]
-    columns = [_Column.of(values) for _, values, _ in measures]
+    columns = [None if values is None else _objects(values) for _, values, _ in measures]
     counts: dict[int, int] = {}
     totals: list[dict[int, Total]] = [{} for _ in measures]
     for frame in frames:
@@ -120,7 +116,8 @@ def _ended(
         for at, number in found:
             counts[at] = counts.get(at, 0) + number
         for (number, _, _), column, by_event in zip(measures, columns, totals, strict=True):
-            for at, total in column.totals(ends, *_events(lists, frame, variables[number])):
+            own = _totals(column, ends, *_events(lists, frame, variables[number]))
+            for at, total in own:
                 by_event[at] = combined(by_event.get(at, NOTHING), total)
     for at in sorted(counts):
         yield at, counts[at], tuple(by_event.get(at, NOTHING) for by_event in totals)
@@ -134,43 +131,26 @@ def _events(lists: EventLists, frame: Frame, variable: str) -> tuple[Ints, Ints]
     return rows, lists.lists[variable].positions[numbers]
 
 
-@attrs.frozen(eq=False)
-class _Column:
-    """The values of events."""
+def _objects(values: Sequence[Any]) -> Any:
+    """Return values as an array of Python's numbers, whose sums have any length."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
 
-    data: Any  # The values; 1 to count events
-    known: Any  # Which are not NULL; None for all
 
-    @classmethod
-    def of(cls, values: Sequence[Any] | None) -> _Column:
-        """Return a column; None counts events."""
-        if values is None:
-            return cls(None, None)
-        known = [value for value in values if value is not None]
-        flags = np.fromiter((value is not None for value in values), bool, len(values))
-        is_small = all(type(value) is int and abs(value) < _SMALL for value in known)
-        some = known[0] if known else 0
-        data = np.empty(len(values), np.int64 if is_small else object)
-        data[:] = [some if value is None else value for value in values]
-        return cls(data, flags)
-
-    def totals(self, ends: Ints, rows: Ints, events: Ints) -> Iterator[tuple[int, Total]]:
-        """Yield the totals of events by where their rows end."""
-        if self.known is not None:
-            is_known = self.known[events]
-            rows, events = rows[is_known], events[is_known]
-        at = ends[rows]
-        order = np.argsort(at, kind="stable")
-        at = at[order]
-        begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]][: len(at)])
-        numbers = np.diff(begins, append=len(at)).tolist()
-        places = at[begins].tolist()
-        if self.data is None:
-            yield from zip(places, ((n, n, 1, 1) for n in numbers), strict=True)
-        elif places:
-            own = self.data[events[order]]
-            reduced = (f.reduceat(own, begins).tolist() for f in (np.add, np.minimum, np.maximum))
-            yield from zip(places, zip(numbers, *reduced, strict=True), strict=True)
+def _totals(values: Any, ends: Ints, rows: Ints, events: Ints) -> Iterator[tuple[int, Total]]:
+    """Yield the totals of events by where their rows end; without values they are counted."""
+    if values is not None:
+        null: Any = None
+        known = values[events] != null
+        rows, events = rows[known], events[known]
+    order = np.argsort(ends[rows], kind="stable")
+    own = np.ones(len(rows), np.int64) if values is None else values[events[order]]
+    places, begins, numbers = np.unique(ends[rows[order]], return_index=True, return_counts=True)
+    if len(places):
+        reduced = (f.reduceat(own, begins).tolist() for f in (np.add, np.minimum, np.maximum))
+        totals = zip(numbers.tolist(), *reduced, strict=True)
+        yield from zip(places.tolist(), totals, strict=True)
 
 
 _MANY_ROWS = 1 << 14
