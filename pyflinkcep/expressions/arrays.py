@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.expressions.codegen import FORMS, called_function, scalar, unbranched
+from pyflinkcep.expressions.codegen import called_function, scalar, unbranched
 from pyflinkcep.expressions.compiler import LeafFields, value_code
 from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.numbers import LEAST, MOST, NUMBER_FUNCTIONS, ROUNDINGS
@@ -266,10 +266,9 @@ def _column(form: str) -> _Function:
     return function
 
 
+_FORMS = {op: rule.form.format(a="a", b="b") for op, rule in RULES.items() if rule.form}
 _COMPARED: dict[Op, _Function] = {
-    op: _column(
-        f"{floats_compared(op, 'a', 'b', BITS)} if is_float else {FORMS[op].format(a='a', b='b')}"
-    )
+    op: _column(f"{floats_compared(op, 'a', 'b', BITS)} if is_float else {_FORMS[op]}")
     for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
 }
 
@@ -311,7 +310,7 @@ def _extreme(op: Op) -> _Function:
 
 
 OPERATIONS: dict[Op, _Function] = {
-    **{op: _column(form.format(a="a", b="b")) for op, form in FORMS.items()},
+    **{op: _column(form) for op, form in _FORMS.items()},
     Op.INT_TO_FLOAT: lambda _, a: np.asarray(a, np.float64),
     Op.TRUTH_TO_INT: lambda _, a: np.asarray(a, np.int64),
     Op.INT_DIV: _int_div,

@@ -58,26 +58,10 @@ from pyflinkcep.expressions.tree import WHOLE
 
 Scalar = Callable[..., Any]
 
-FORMS: dict[Op, str] = {
-    Op.ADD: "{a} + {b}", Op.ADD_PASSING: "{a} + {b}", Op.SUB: "{a} - {b}", Op.MUL: "{a} * {b}",
-    Op.DIV: "{a} / {b}", Op.NEG: "-{a}", Op.ABS: "abs({a})", Op.EQ: "{a} == {b}",
-    Op.NE: "{a} != {b}", Op.LT: "{a} < {b}", Op.LE: "{a} <= {b}", Op.GT: "{a} > {b}",
-    Op.GE: "{a} >= {b}",
-}  # fmt: skip
-"""Operations as Python, of one row and of columns."""
-
-_OF_ROWS: dict[Op, str] = {
-    Op.NOT: "not {a}", Op.INT_TO_FLOAT: "float({a})", Op.TRUTH_TO_INT: "1 if {a} else 0",
-    Op.CONCAT: "{a} + {b}", Op.STARTS_WITH: "{a}.startswith({b})", Op.LISTED: "({a},)",
-    Op.DECIMAL_TO_FLOAT: "float({a})",
-}  # fmt: skip
-_INSTEAD = {Op.EQ_NULLSAFE: Op.EQ}
 _BETTER = {Op.LEAST: Op.LT, Op.GREATEST: Op.GT}
 _DECIMALS: dict[Op, Scalar] = {
-    Op.ADD: FORMULAS["+"], Op.ADD_PASSING: FORMULAS["+"], Op.SUB: FORMULAS["-"],
-    Op.MUL: FORMULAS["*"], Op.DIV: FORMULAS["/"], Op.INT_DIV: FORMULAS["div"],
-    Op.MOD: FORMULAS["%"], Op.PMOD: FORMULAS["pmod"], Op.NEG: Decimal.copy_negate,
-    Op.ABS: Decimal.copy_abs,
+    **{op: FORMULAS[rule.sql] for op, rule in RULES.items() if rule.sql in FORMULAS},
+    Op.ADD_PASSING: FORMULAS["+"], Op.NEG: Decimal.copy_negate, Op.ABS: Decimal.copy_abs,
 }  # fmt: skip
 _FUNCTIONS: dict[tuple[Op, Any], Any] = {
     (Op.INT_DIV, Type.INT): int_div, (Op.MOD, Type.INT): int_mod, (Op.PMOD, Type.INT): int_pmod,
@@ -121,7 +105,7 @@ class _Names:
 
     def form(self, op: Op, operand: Any, a: str, b: str) -> str:
         """Return an operation on values that are not NULL."""
-        rule, form = RULES[op], self._form(_INSTEAD.get(op, op), operand, a, b)
+        rule, form = RULES[op], self._form(op, operand, a, b)
         if rule.has_range and operand == Type.INT:
             form = f"(r if {LEAST} <= (r := {form}) <= {MOST} else overflow(r))"
         if rule.divides:
@@ -132,11 +116,11 @@ class _Names:
         if op in _BETTER:
             return f"({b} if {self._form(_BETTER[op], operand, b, a)} else {a})"
         if operand == Type.FLOAT and RULES[op].is_truth:
-            return floats_compared(op, a, b)
+            return floats_compared(Op.EQ if op is Op.EQ_NULLSAFE else op, a, b)
         function = _FUNCTIONS.get((op, operand)) or self._made(op, operand)
         if function is not None:
             return f"{self.constant(function)}({a if RULES[op].operands == 1 else f'{a}, {b}'})"
-        return f"({(FORMS.get(op) or _OF_ROWS[op]).format(a=a, b=b)})"
+        return f"({(RULES[op].form or RULES[op].row).format(a=a, b=b)})"
 
     def _made(self, op: Op, operand: Any) -> Scalar | None:
         """Return the function that an operand says; None if it says none."""

@@ -416,9 +416,14 @@ class Nulls(IntEnum):
 
 @attrs.frozen
 class Rule:
-    """The rules of an operation."""
+    """An operation: its rules, and what it is in SQL and in Python."""
 
     operands: int  # The number of its operands
+    sql: str = ""  # SQL's operator or function
+    # What Python says of the operands ``{a}`` and ``{b}``, which are not NULL, for a row and for
+    # columns; empty for what is a function.
+    form: str = ""
+    row: str = ""  # What it says for a row alone
     nulls: Nulls = Nulls.SPREADS  # What NULL does
     divides: bool = False  # Whether a second operand of zero is an error with ANSI, otherwise NULL
     of_positive: bool = False  # Whether the result is NULL for zero and negative numbers
@@ -428,42 +433,48 @@ class Rule:
 
 
 RULES: dict[Op, Rule] = {
-    **dict.fromkeys((Op.INT_TO_FLOAT, Op.TRUTH_TO_INT), Rule(1)),
-    **dict.fromkeys((Op.NEG, Op.ABS), Rule(1, has_range=True)),
-    **dict.fromkeys((Op.ADD, Op.SUB, Op.MUL), Rule(2, has_range=True)),
-    Op.ADD_PASSING: Rule(2, Nulls.YIELDS, has_range=True),
-    Op.DIV: Rule(2, divides=True),
-    Op.INT_DIV: Rule(2, divides=True, has_range=True),
-    **dict.fromkeys((Op.MOD, Op.PMOD), Rule(2, divides=True)),
-    **dict.fromkeys((Op.FLOOR, Op.CEIL, Op.ROUND, Op.TRUNCATE), Rule(1)),
+    Op.INT_TO_FLOAT: Rule(1, row="float({a})"),
+    Op.TRUTH_TO_INT: Rule(1, row="1 if {a} else 0"),
+    Op.NEG: Rule(1, "neg", "-{a}", has_range=True),
+    Op.ABS: Rule(1, "abs", "abs({a})", has_range=True),
+    Op.ADD: Rule(2, "+", "{a} + {b}", has_range=True),
+    Op.SUB: Rule(2, "-", "{a} - {b}", has_range=True),
+    Op.MUL: Rule(2, "*", "{a} * {b}", has_range=True),
+    Op.ADD_PASSING: Rule(2, "", "{a} + {b}", nulls=Nulls.YIELDS, has_range=True),
+    Op.DIV: Rule(2, "/", "{a} / {b}", divides=True),
+    Op.INT_DIV: Rule(2, "div", divides=True, has_range=True),
+    Op.MOD: Rule(2, "%", divides=True),
+    Op.PMOD: Rule(2, "pmod", divides=True),
+    **{Op[name.upper()]: Rule(1, name) for name in ("floor", "ceil", "round", "truncate")},
     **{
-        Op[name.upper()]: Rule(of.arity, of_positive=of.of_positive)
+        Op[name.upper()]: Rule(of.arity, name, of_positive=of.of_positive)
         for name, of in NUMBER_FUNCTIONS.items()
     },
-    **dict.fromkeys((Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE), Rule(2, is_truth=True)),
-    Op.EQ_NULLSAFE: Rule(2, Nulls.EQUALS, is_truth=True),
-    **dict.fromkeys((Op.LEAST, Op.GREATEST, Op.OR_ELSE), Rule(2, Nulls.YIELDS)),
-    Op.NOT: Rule(1, is_truth=True),
-    **dict.fromkeys((Op.AND, Op.OR), Rule(2, Nulls.DECIDES, is_truth=True)),
-    Op.IS_NULL: Rule(1, Nulls.ASKED, is_truth=True),
-    Op.CONCAT: Rule(2),
-    Op.LIKE: Rule(1, is_truth=True),
-    Op.STARTS_WITH: Rule(2, is_truth=True),
-    Op.PREFIX_END: Rule(1),
-    **dict.fromkeys((Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_FLOAT, Op.DECIMAL_TO_INT), Rule(1)),
-    **dict.fromkeys((Op.FIT, Op.LISTED, Op.AGGREGATE), Rule(1)),
+    Op.LT: Rule(2, "<", "{a} < {b}", is_truth=True),
+    Op.LE: Rule(2, "<=", "{a} <= {b}", is_truth=True),
+    Op.GT: Rule(2, ">", "{a} > {b}", is_truth=True),
+    Op.GE: Rule(2, ">=", "{a} >= {b}", is_truth=True),
+    Op.EQ: Rule(2, "=", "{a} == {b}", is_truth=True),
+    Op.NE: Rule(2, "<>", "{a} != {b}", is_truth=True),
+    Op.EQ_NULLSAFE: Rule(2, "<=>", "{a} == {b}", nulls=Nulls.EQUALS, is_truth=True),
+    Op.LEAST: Rule(2, "least", nulls=Nulls.YIELDS),
+    Op.GREATEST: Rule(2, "greatest", nulls=Nulls.YIELDS),
+    Op.OR_ELSE: Rule(2, nulls=Nulls.YIELDS),
+    Op.NOT: Rule(1, "not", row="not {a}", is_truth=True),
+    Op.AND: Rule(2, "and", nulls=Nulls.DECIDES, is_truth=True),
+    Op.OR: Rule(2, "or", nulls=Nulls.DECIDES, is_truth=True),
+    Op.IS_NULL: Rule(1, "is null", nulls=Nulls.ASKED, is_truth=True),
+    Op.CONCAT: Rule(2, "||", row="{a} + {b}"),
+    Op.LIKE: Rule(1, "like", is_truth=True),
+    Op.STARTS_WITH: Rule(2, "startswith", row="{a}.startswith({b})", is_truth=True),
+    **dict.fromkeys((Op.PREFIX_END, Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_INT), Rule(1)),
+    **dict.fromkeys((Op.FIT, Op.AGGREGATE), Rule(1)),
+    Op.DECIMAL_TO_FLOAT: Rule(1, row="float({a})"),
+    Op.LISTED: Rule(1, row="({a},)"),
 }
 """The rules of every operation that computes a value from values."""
 
-OPERATORS: dict[str, Op] = {
-    "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
-    "<=>": Op.EQ_NULLSAFE, "+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD,
-    "div": Op.INT_DIV, "pmod": Op.PMOD, "neg": Op.NEG, "abs": Op.ABS,
-    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "truncate": Op.TRUNCATE,
-    "not": Op.NOT, "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
-    "greatest": Op.GREATEST, "||": Op.CONCAT, "like": Op.LIKE, "startswith": Op.STARTS_WITH,
-    **{name: Op[name.upper()] for name in NUMBER_FUNCTIONS},
-}  # fmt: skip
+OPERATORS: dict[str, Op] = {rule.sql: op for op, rule in RULES.items() if rule.sql}
 """The operations of SQL's operators and functions that have one."""
 
 TRUTHS = frozenset(op for op, rule in RULES.items() if rule.is_truth)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_DOWN, Decimal
 from functools import reduce
-from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 import attrs
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
 from pyflinkcep.expressions.aggregates import AGGREGATES
+from pyflinkcep.expressions.codegen import scalar
 from pyflinkcep.expressions.numbers import (
     EXACT,
     UNITS_US,
@@ -29,7 +29,16 @@ from pyflinkcep.expressions.numbers import (
     overflow_of,
     summed,
 )
-from pyflinkcep.expressions.program import OPERATORS, RULES, Cast, Nulls, Op, cast_rule, like_regex
+from pyflinkcep.expressions.program import (
+    OPERATORS,
+    RULES,
+    Cast,
+    Nulls,
+    Op,
+    Type,
+    cast_rule,
+    like_regex,
+)
 from pyflinkcep.expressions.sql_functions import (
     CASTS,
     FIELDS,
@@ -83,8 +92,8 @@ from pyflinkcep.expressions.sql_values import (
     short_float,
     truth,
 )
-from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL
 from pyflinkcep.expressions.tree import (
+    COMPARISONS,
     Call,
     Interval,
     Leaf,
@@ -95,6 +104,7 @@ from pyflinkcep.expressions.tree import (
     leaves,
     shown,
 )
+from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL
 from pyflinkcep.expressions.unnamed import UNNAMED
 
 Function = Callable[[Any], Any]
@@ -310,11 +320,6 @@ BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
 """The operators that are jumps, or several operations, in a program."""
 
 
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "<=>": eq,
-}  # fmt: skip
-"""What an order says beside 0, negative if the left value comes first."""
-
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod", "||")
 
 
@@ -434,7 +439,7 @@ class _Maker:
                 self._as(part, type_) if id(operand) in choices else part.function
                 for operand, part in pairs
             )
-        elif operator in _COMPARISONS:
+        elif operator in COMPARISONS:
             types = beside(tree.operands, [part.type for part in parts])
             functions = self._alike(list(map(Typed, [part.function for part in parts], types)))
         elif operator == "in":
@@ -496,8 +501,8 @@ class _Maker:
 
     def _operator(self, operator: str) -> Callable[..., Any]:
         """Return the function of an operator on values that are not NULL."""
-        if operator in _COMPARISONS:
-            holds = _COMPARISONS[operator]
+        if operator in COMPARISONS:  # what an order says beside 0: negative for left before right
+            holds = scalar(OPERATORS[operator], Type.INT, ansi=True)
             return lambda a, b: holds(compared(a, b), 0)
         if operator == "||":
             return lambda a, b: arithmetic(operator, a, b)

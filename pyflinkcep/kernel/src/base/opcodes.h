@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 358088680
+#define OPERATIONS 782640227
 
 /* The opcodes of programs. */
 enum {

@@ -63,11 +63,11 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_PREFIX_END] = NULLS_SPREADS,
     [OP_UNITS] = NULLS_SPREADS,
     [OP_INT_TO_DECIMAL] = NULLS_SPREADS,
-    [OP_DECIMAL_TO_FLOAT] = NULLS_SPREADS,
     [OP_DECIMAL_TO_INT] = NULLS_SPREADS,
     [OP_FIT] = NULLS_SPREADS,
-    [OP_LISTED] = NULLS_SPREADS,
     [OP_AGGREGATE] = NULLS_SPREADS,
+    [OP_DECIMAL_TO_FLOAT] = NULLS_SPREADS,
+    [OP_LISTED] = NULLS_SPREADS,
 };
 
 /* How many values an operation computes one of; 0 for other instructions. */
@@ -115,11 +115,11 @@ static const uint8_t OPERANDS_OF[OPCODES] = {
     [OP_PREFIX_END] = 1,
     [OP_UNITS] = 1,
     [OP_INT_TO_DECIMAL] = 1,
-    [OP_DECIMAL_TO_FLOAT] = 1,
     [OP_DECIMAL_TO_INT] = 1,
     [OP_FIT] = 1,
-    [OP_LISTED] = 1,
     [OP_AGGREGATE] = 1,
+    [OP_DECIMAL_TO_FLOAT] = 1,
+    [OP_LISTED] = 1,
 };
 
 /* A second operand of zero is an error or NULL. */
