@@ -306,7 +306,7 @@ def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
 @lru_cache(maxsize=128)
 def _parts_of_sql(text: str) -> tuple[_Part, ...]:
     """Return the parts of SQL about one event, which is asked about many events."""
-    return tuple(_parts(event_tree(text), _of_event))
+    return tuple(_parts(event_tree(text), UNTYPED.leaf))
 
 
 def compared_in_match(
@@ -316,7 +316,7 @@ def compared_in_match(
     events = {**taken, WHOLE: order}
 
     def leaf(part: Leaf) -> Function:
-        return _aggregate(part, events) if isinstance(part, Aggregate) else _sql_of_event(part)
+        return _aggregate(part, events) if isinstance(part, Aggregate) else _computed(part.sql)
 
     try:
         return _answered(_parts(condition.tree, leaf), event)
@@ -374,15 +374,6 @@ def _is_constant(tree: Tree) -> bool:
 
 
 # --- leaves
-
-
-def _of_event(leaf: Leaf) -> Function:
-    assert isinstance(leaf, Column)
-    return column(str(leaf.attribute))
-
-
-def _sql_of_event(leaf: Column) -> Function:
-    return _computed(leaf.sql)
 
 
 def _computed(sql: str | None) -> Function:
