@@ -24,7 +24,7 @@ from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.records import records
-from pyflinkcep.tables.sigma import CorrelationFields
+from pyflinkcep.tables.sigma import CorrelationFields, told_apart
 
 _VERSION = 1
 """Of the numbers of a group: its deadline, a head, then those of the engine."""
@@ -158,9 +158,10 @@ class _Events:
             found = fields[name].group(rule, self._record(row))
             if found is None:
                 return None
-            known = numbers.get(found)
+            own = told_apart(found)
+            known = numbers.get(own)
             if known is None:
-                known = numbers[found] = number_of_value(found)
+                known = numbers[own] = number_of_value(found)
             return known
 
         return Reading(

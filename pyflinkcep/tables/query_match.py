@@ -43,7 +43,7 @@ from pyflinkcep.tables.found_rows import (
     SpilledRows,
 )
 from pyflinkcep.tables.matches import Matches, OutputTable
-from pyflinkcep.tables.order import Keys, Times, ordered
+from pyflinkcep.tables.order import Keys, Times, column_of, ordered
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.row_sql import OnlyByRow
 from pyflinkcep.tables.spilling import Spilling
@@ -250,7 +250,7 @@ def _partitioned(
     names = partition_names(query, key)
     if not names:
         return order, None, None
-    own = rows.select(names)
+    own = pa.table({name: column_of(rows, name, "key") for name in names})
     codes = Keys.of(own if order is None else own.take(integers(order)), names).codes
     assert codes is not None
     grouped = order_by([codes])

@@ -256,7 +256,7 @@ class _Running:
         rows = self.rows
         reading = Reading(
             self.times.__getitem__,
-            lambda name, rule, at: fields[name].group(rule, rows[at]),
+            lambda name, rule, at: told_apart(fields[name].group(rule, rows[at])),
             lambda name, at: fields[name].value(rows[at]),
         )
         events = ((at, names) for at, names in enumerate(satisfied) if names)
@@ -296,13 +296,18 @@ class _Running:
         return _Names(self.rows)
 
 
+def told_apart(values: tuple[Hashable, ...] | None) -> Hashable:
+    """Return values as they are compared: True is not 1."""
+    return None if values is None else (values, tuple(type(value) is bool for value in values))
+
+
 @attrs.frozen(eq=False)
 class CorrelationFields:
     """The fields of events that a correlation reads."""
 
     correlation: Correlation
 
-    def group(self, rule: str, row: Any) -> Hashable:
+    def group(self, rule: str, row: Any) -> tuple[Hashable, ...] | None:
         """Return the group of an event that satisfies a rule; None if a field of it is missing."""
         found = [_value(row, name) for name in self.correlation.group_fields[rule]]
         return None if None in found else tuple(map(grouping_key, found))
@@ -313,7 +318,7 @@ class CorrelationFields:
         if not found or None in found:
             return None
         if self.correlation.kind is Kind.VALUE_COUNT:
-            return tuple(map(grouping_key, found))
+            return told_apart(tuple(map(grouping_key, found)))
         if not isinstance(found[0], Number):
             raise InputError(
                 f"{self.correlation.name}: {self.correlation.kind.value} of the field "

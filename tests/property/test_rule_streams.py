@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         ("k", pa.int64()),
         ("j", pa.string()),
         ("ids", pa.list_(pa.string())),
+        ("b", pa.bool_()),
     ]
 )
 DELAY = 4
@@ -58,7 +59,7 @@ def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 SPANS = st.sampled_from(["1s", "2s", "5s"])
-FIELDS = st.sampled_from([["k"], ["j"], ["k", "j"], [], ["own"]])
+FIELDS = st.sampled_from([["k"], ["j"], ["k", "j"], ["b"], [], ["own"]])
 BOUNDS = st.sampled_from(
     [{"gte": 2}, {"gte": 3}, {"gt": 0}, {"lt": 3}, {"eq": 2}, {"gte": 1, "lte": 2}]
 )
@@ -76,7 +77,9 @@ def correlations(draw: st.DrawFn) -> SigmaCorrelation:
         names = draw(st.lists(st.sampled_from([*rules]), min_size=1, max_size=3, unique=True))
         own: dict[str, Any] = {"rules": names, "group-by": draw(FIELDS), "timespan": draw(SPANS)}
         if own["group-by"] == ["own"]:
-            own["aliases"] = {"own": {n: draw(st.sampled_from(["k", "number"])) for n in names}}
+            own["aliases"] = {
+                "own": {n: draw(st.sampled_from(["k", "number", "b"])) for n in names}
+            }
         kind = draw(st.sampled_from(["count", "temporal", "temporal_ordered"]))
         if kind == "count":
             kind, fields = draw(COUNTS)
@@ -142,7 +145,7 @@ def check_stream(rules: list[Rule], rows: list[Any], step_ms: int, data: st.Data
     for number, (name, price, step, k, j) in enumerate(rows):
         time += step * step_ms
         made.append({"id": number, "t": time, "name": name, "price": price, "number": number,
-                     "k": k, "j": j, "ids": [j, name, j]})  # fmt: skip
+                     "k": k, "j": j, "ids": [j, name, j], "b": price > 2})  # fmt: skip
     check(rules, made, SCHEMA, ("t", "name"), DELAY * step_ms, data)
 
 

@@ -60,6 +60,28 @@ def test_events_are_stored_once_and_states_are_small() -> None:
     assert _size(all_of) <= 32 + 20 * 32 + 1
 
 
+def test_groups_of_a_chain_are_not_those_of_others() -> None:
+    """A group of True of one correlation of a chain is not the group of 1 of another."""
+    rising = {"type": "temporal", "rules": ["up"], "group-by": ["is"], "timespan": "1s"}
+    counted = {"type": "event_count", "rules": ["low", "rising"], "group-by": ["x"]}
+    rule = SigmaCorrelation(
+        {**counted, "timespan": "1m", "condition": {"eq": 2}},
+        {"up": "is", "low": "x = 1", "rising": rising},
+    )
+    schema = pa.schema(
+        [("t", pa.int64()), ("name", pa.string()), ("is", pa.bool_()), ("x", pa.int64())]
+    )
+    bucket = RuleBucket([Rule("r", rule)], schema)
+    given = [(1000, True, 2), (2000, False, 1), (3000, False, 1)]
+    events = [{"t": t, "name": "a", "is": is_up, "x": x} for t, is_up, x in given]
+    bucket.batch(events[:2])
+    bucket.batch(events[2:])
+    bucket.close()
+
+    found = [[event["t"] for _, own in match["events"] for event in own] for match in bucket.found]
+    assert found == [[2000, 3000]]
+
+
 def test_sql_over_stages_that_fails() -> None:
     """A stream of fixed rules ends with what failed, and of which rule."""
     pattern = FAR.where("cast(last(a.name) AS int) = 1")

@@ -285,6 +285,12 @@ def test_a_key_is_no_text() -> None:
         ([Rule("r", PAID), Rule("r", PAID)], EVENTS, InvalidArgumentError, "'r' is the name of"),
         ({"r": PAID}, [object()], InvalidArgumentError, "expected events in columns"),
         ({"r": Rule("r", PAID, ("who",))}, EVENTS, InputError, "no column 'who'"),
+        (
+            {"r": Rule("r", parse("PATTERN SEQ(A a, B b)"), ("a.b",))},
+            EVENTS,
+            InputError,
+            "no column 'a.b'",
+        ),
         ({"r": Pattern.begin("a").where("m > 1")}, EVENTS, CepError, "no column 'm'"),
         (
             {"r": parse("PATTERN SEQ(A a, B b) WITHIN 2 minutes SLIDE 1 minute RETURN count(*)")},

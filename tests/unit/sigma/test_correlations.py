@@ -43,6 +43,17 @@ def test_counts_slide_with_both_ends() -> None:
     assert alerts(correlation("event_count", condition={"gt": 1}), given) == [[0, 10]]
 
 
+def test_true_is_not_one() -> None:
+    """Groups and values of truth are others than those of numbers, though Python's are equal."""
+    fields = {"a": "is", "b": "n"}
+    pair = correlation("temporal", "ab", **{"group-by": ["own"], "aliases": {"own": fields}})
+    given = [*events(("a", 1), **{"is": True, "n": 5}), *events(("b", 2), **{"is": True, "n": 1})]
+    counted = correlation("value_count", "ab", condition={"field": "v", "gte": 2})
+
+    assert alerts(pair, given) == []
+    assert alerts(counted, [*events(("a", 1), v=True), *events(("a", 2), v=1)]) == [[1, 2]]
+
+
 def test_other_bounds_are_of_calendar_windows() -> None:
     """With an upper bound windows begin at whole timespans, and end without their end."""
     count = correlation("event_count", condition={"gte": 2, "lt": 3})
