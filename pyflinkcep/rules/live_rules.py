@@ -14,7 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import CepError, NotSupportedError, StateFormatError
-from pyflinkcep.matching.columns import HASH, Flags, Ints, integers, plain_numbers
+from pyflinkcep.expressions.tree import Literal
+from pyflinkcep.matching.columns import HASH, Flags, Ints, in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.matcher import ranges
+from pyflinkcep.rules.alike_patterns import number_type
 from pyflinkcep.rules.document import Part
 from pyflinkcep.rules.finishing import begin_of, finishing_time
 from pyflinkcep.rules.page_events import HOLDING
@@ -32,7 +35,7 @@ from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_file import rule_of
 from pyflinkcep.rules.rule_keys import condition_code, number_of_text
 from pyflinkcep.rules.rule_lives import RuleLife, document_of
-from pyflinkcep.rules.rules_in_force import RuleChange
+from pyflinkcep.rules.rules_in_force import Publication, RuleChange
 from pyflinkcep.rules.running_patterns import StreamPattern
 from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.stream_rules import StreamRules
@@ -40,8 +43,12 @@ from pyflinkcep.rules.wanting_rule import WantingRule, needed_texts, shared_even
 from pyflinkcep.rules.wants import Wants
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.types import literal_moments
+from pyflinkcep.tables.order import Rows
 
 _MOST_RULES = 20_000
+
+_ASKED = Literal(True)
+"""A condition that holds for events of which those of all rules were asked before they came."""
 
 
 @attrs.frozen(slots=False)
@@ -123,22 +130,7 @@ def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> 
     rule, probe, routed = _read(basis, document)
     if sent_by is None:
         routed.refuse(probe)
-    for text in needed_texts(rule):
-        if not probe.computes(text):
-            raise NotSupportedError(
-                f"{text!r} can fail on some value, or only Spark computes it",
-                "write a condition that cannot fail, such as try_divide for /",
-            )
-    definition = rule.definition
-    if (
-        isinstance(definition, SaseQuery)
-        and basis.zone != "UTC"
-        and any(literal_moments(definition))
-    ):
-        raise NotSupportedError(
-            "its query has literal dates or timestamps, which are those of the session's clock",
-            "set spark.sql.session.timeZone to UTC",
-        )
+    _refuse_conditions(rule, probe, basis.zone)
     route, position = _way(rule, probe, basis.routes, sent_by)
     stream = StreamRules.of(attrs.evolve(routed, routes=basis.routes[route : route + 1]), probe)
     wanting = routed.rules[0].rule
@@ -156,6 +148,22 @@ def compiled(basis: RuleBasis, document: str, sent_by: Fields | None = None) -> 
         _never_failing(stream.patterns.get(0)),
         int(stream.codes[0]),
     )
+
+
+def _refuse_conditions(rule: Rule, probe: SharedEvents, zone: str) -> None:
+    """Raise for what cannot be asked of events without Spark, or could fail on one of them."""
+    for text in needed_texts(rule):
+        if not probe.computes(text):
+            raise NotSupportedError(
+                f"{text!r} can fail on some value, or only Spark computes it",
+                "write a condition that cannot fail, such as try_divide for /",
+            )
+    definition = rule.definition
+    if isinstance(definition, SaseQuery) and zone != "UTC" and any(literal_moments(definition)):
+        raise NotSupportedError(
+            "its query has literal dates or timestamps, which are those of the session's clock",
+            "set spark.sql.session.timeZone to UTC",
+        )
 
 
 def _never_failing(pattern: StreamPattern | None) -> StreamPattern | None:
@@ -236,6 +244,64 @@ def routes_of(published: Iterable[Iterable[Rule]], basis: RuleBasis) -> tuple[Fi
     return tuple(found)
 
 
+# --- before events are sent
+
+
+@lru_cache(maxsize=4)
+def sending_of(basis: RuleBasis, texts: tuple[str, ...]) -> RoutedRules:
+    """
+    Return what sends the events that rules of publications may want.
+
+    Which versions are in force in a micro-batch, and by which route, is in the state of buckets
+    alone: an event stays behind if none that was ever published wants it.
+    """
+    shared = Conditions([_ASKED])
+    wanted: list[set[int]] = [set() for _ in basis.routes]
+    want_all: set[int] = set()
+    for document in dict.fromkeys(own for text in texts for own in _documents(text)):
+        conditions, wants_all, routes = _demanded(basis, document)
+        numbers = list(map(shared.number, conditions))
+        for route in routes:
+            wanted[route].update(numbers)
+            if wants_all:
+                want_all.add(route)
+    demands = [
+        Demand(number, field, True, Wants() if number in want_all else Wants.any_of(tuple(own)))
+        for number, own in enumerate(wanted)
+        for field in basis.routes[number] or ("",)
+    ]
+    return attrs.evolve(basis.sending, demands=demands, conditions=shared.every).with_codes()
+
+
+@lru_cache(maxsize=_MOST_RULES)
+def _documents(text: str) -> tuple[str, ...]:
+    """Return the rules that a publication brings."""
+    changes = Publication.of(0, text).changes
+    return tuple(document_of(change) for change in changes if change.change == "publish")
+
+
+@lru_cache(maxsize=_MOST_RULES)
+def _demanded(
+    basis: RuleBasis, document: str
+) -> tuple[tuple[Condition, ...], bool, tuple[int, ...]]:
+    """Return the conditions of a rule, whether it wants all events, and by which routes it may."""
+    routes: set[int] = set()
+    try:
+        rule, probe, routed = _read(basis, document)
+        _refuse_conditions(rule, probe, basis.zone)
+    except CepError:
+        return (), False, ()  # No bucket runs it
+    for sent_by in basis.routes:
+        with suppress(CepError):
+            routes.add(_way(rule, probe, basis.routes, sent_by)[0])
+    wants = routed.rules[0].rule.wants
+    conditions = tuple(routed.conditions[number] for number in wants.conditions)
+    return conditions, wants.wants_all, tuple(routes)
+
+
+# --- where they arrive
+
+
 @attrs.frozen(eq=False)
 class _Own:
     """A rule in one of its lives."""
@@ -271,15 +337,16 @@ def _own(basis: RuleBasis, life: RuleLife) -> _Own:
     return _Own(life, rule, codes, code, number_of_text(f"{salt} {rule.code}"))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class LiveRules:
     """The rules of a bucket."""
 
     basis: RuleBasis
     stream: StreamRules  # What runs them
     conditions: Conditions  # The different conditions
-    # Those that take events, with the numbers of their conditions among the different ones.
-    taking: Sequence[tuple[_Own, tuple[int, ...]]]
+    asking: _Asking  # Those that see all events
+    # The others that take events, with the numbers of their conditions among the different ones.
+    rest: Sequence[tuple[_Own, tuple[int, ...]]]
 
     @classmethod
     def of(cls, basis: RuleBasis, lives: Iterable[RuleLife]) -> LiveRules:
@@ -318,58 +385,129 @@ class LiveRules:
         )
         of_states = np.asarray([own.of_states for own in owns], np.int64)
         stream = StreamRules(rules, of_states, patterns)
-        return cls(basis, stream, shared, taking)
+        asking = _Asking.of((one for one in taking if one[0].sees_all), rules.route_numbers)
+        rest = [one for one in taking if not one[0].sees_all]
+        return cls(basis, stream, shared, asking, rest)
 
     def arrived(self, table: pa.Table) -> pa.Table:
         """Return the events that rules want, of those that arrive, with what holds for them."""
-        basis, size = self.basis, table.num_rows
-        columns = [name for name in table.column_names if name not in (HASH, HOLDING)]
-        texts = [one for one in self.conditions.every if isinstance(one, str)]
-        events = SharedEvents.of(
-            table.select(columns), basis.timestamp, basis.type, texts, basis.zone, self.conditions
-        )
+        told = self._told(in_one_piece(table.column(HOLDING)))
+        events = None if told is not None and not self.rest else self._events(table)
+        if told is None:
+            assert events is not None
+            told = _Holding.of([events.holding(n) for n in range(len(self.conditions.every))])
         targets = plain_numbers(table.column(HASH)) >> 32
-        routes = [targets == number for number in self.stream.routed.route_numbers]
-        is_wanted = np.zeros(size, bool)
-        rows: list[Any] = [np.zeros(0, np.int64)]
-        codes: list[int] = [0]
-        rest: list[tuple[_Own, tuple[int, ...]]] = []
-        of_all = [bool(own.all()) for own in routes]
-        for own, numbers in self.taking:
-            route = own.rule.route
-            if not own.sees_all:
-                rest.append((own, numbers))
-                continue
-            held = map(events.holding, numbers)
-            rows += held if of_all[route] else (some[routes[route][some]] for some in held)
-            codes += own.codes
-        is_wanted[np.concatenate(rows)] = True
-        for own, numbers in rest:
-            for code, places in _seen(own, numbers, events, routes[own.rule.route], is_wanted):
-                rows.append(places)
-                codes.append(code)
-        every = np.repeat(np.asarray(codes, np.int64), list(map(len, rows)))
-        return _with_codes(table, np.concatenate(rows), every, is_wanted)
+        found, codes = self.asking.codes_of(told, targets)
+        is_wanted = np.zeros(table.num_rows, bool)
+        is_wanted[found] = True
+        rows = [found]
+        every = [codes]
+        if self.rest:
+            assert events is not None
+            held = told.by_number(len(self.conditions.every))
+            for own, numbers in self.rest:
+                in_route = targets == self.stream.routed.route_numbers[own.rule.route]
+                of_rule = [held[number] for number in numbers]
+                for code, places in _seen(own, of_rule, events.ms, in_route, is_wanted):
+                    rows.append(places)
+                    every.append(np.full(len(places), code))
+        return _with_codes(table, np.concatenate(rows), np.concatenate(every), is_wanted)
+
+    def _events(self, table: pa.Table) -> SharedEvents:
+        basis = self.basis
+        own = table.select([name for name in table.column_names if name not in (HASH, HOLDING)])
+        texts = [one for one in self.conditions.every if isinstance(one, str)]
+        return SharedEvents.of(own, basis.timestamp, basis.type, texts, basis.zone, self.conditions)
+
+    def _told(self, lists: pa.ListArray) -> _Holding | None:
+        """Return the conditions that hold for events, if all were asked before they came."""
+        codes = plain_numbers(lists.flatten())
+        if np.count_nonzero(codes == condition_code(_ASKED)) < len(lists):
+            return None
+        order, ordered = self._in_order
+        rows = np.repeat(np.arange(len(lists)), np.diff(plain_numbers(lists.offsets)))
+        places = np.searchsorted(ordered, codes)
+        is_known = ordered[places] == codes  # those of other versions are not
+        return _Holding(order[places[is_known]], rows[is_known])
+
+    @cached_property
+    def _in_order(self) -> tuple[Ints, Ints]:
+        """The numbers of the different conditions in the order of their codes, and these."""
+        codes = np.asarray(list(map(condition_code, self.conditions.every)), np.int64)
+        order = np.argsort(codes)
+        # The last code is beyond all others.
+        return np.append(order, len(order)), np.append(codes[order], np.iinfo(np.int64).max)
+
+
+@attrs.frozen(eq=False)
+class _Holding:
+    """Conditions that hold for events: pairs of a number and a row, in the order of either."""
+
+    numbers: Ints
+    rows: Ints
+
+    @classmethod
+    def of(cls, held: Sequence[Rows]) -> _Holding:
+        """Return those of the rows for which each condition holds."""
+        numbers = np.repeat(np.arange(len(held)), list(map(len, held)))
+        return cls(numbers, np.concatenate([np.zeros(0, np.int64), *held]))
+
+    def by_number(self, count: int) -> list[Ints]:
+        """Return the rows for which each of some conditions holds, in order."""
+        order = np.argsort(self.numbers.astype(number_type(count)), kind="stable")
+        ends = np.cumsum(np.bincount(self.numbers, minlength=count))
+        return np.split(self.rows[order], ends[: count - 1])
+
+
+@attrs.frozen(eq=False)
+class _Asking:
+    """The rules that see all events that arrive, by the conditions of those that they want."""
+
+    ends: Ints  # By condition, where its rules end
+    codes: Ints  # What each knows it by
+    routes: Ints  # The first half of targets of each
+
+    @classmethod
+    def of(
+        cls, rules: Iterable[tuple[_Own, Sequence[int]]], route_numbers: Sequence[int]
+    ) -> _Asking:
+        """Return it for rules with the numbers of their conditions."""
+        rows = [
+            (number, route_numbers[own.rule.route], code)
+            for own, numbers in rules
+            for number, code in zip(numbers, own.codes, strict=True)
+        ]
+        numbers, routes, codes = np.asarray(sorted(rows), np.int64).reshape(-1, 3).T
+        return cls(np.r_[0, np.cumsum(np.bincount(numbers))], codes, routes)
+
+    def codes_of(self, held: _Holding, targets: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of events that rules want, and the code of each condition that holds."""
+        is_asked = held.numbers < len(self.ends) - 1
+        numbers, rows = held.numbers[is_asked], held.rows[is_asked]
+        sizes = np.diff(self.ends)[numbers]
+        own, rows = ranges(self.ends[numbers], sizes), np.repeat(rows, sizes)
+        is_sent = self.routes[own] == targets[rows]
+        return rows[is_sent], self.codes[own[is_sent]]
 
 
 def _seen(
     own: _Own,
-    numbers: Sequence[int],
-    events: SharedEvents,
+    holding: Sequence[Ints],
+    times: Ints,
     in_route: Flags,
     is_wanted: Flags,
 ) -> Iterable[tuple[int, Ints]]:
     """Return codes, and the rows that have them; note which rows a rule wants."""
     life, rule, wants = own.life, own.rule, own.rule.wanting.wants
     if life.begin is not None:
-        in_route = in_route & (events.ms >= life.begin)
-    begins = in_route if life.end is None else in_route & (events.ms < life.end)
+        in_route = in_route & (times >= life.begin)
+    begins = in_route if life.end is None else in_route & (times < life.end)
     if life.finishes is None:
         in_route = begins
-    held: list[Any] = []
-    for place, number in enumerate(numbers):
-        rows = events.holding(number)
-        held.append(rows[(begins if place in rule.begins else in_route)[rows]])
+    held: list[Any] = [
+        rows[(begins if place in rule.begins else in_route)[rows]]
+        for place, rows in enumerate(holding)
+    ]
     if wants.wants_all:
         is_wanted |= in_route
     elif wants.are_any:

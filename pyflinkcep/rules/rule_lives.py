@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,6 +91,13 @@ class RuleLives:
         # How far events that wait may be ahead of the watermark: the longest delay of the stream so
         # far, which may start again with another. None if it is unknown.
         self.delay_ms: int | None = 0
+        # What stands for the texts of the publications so far; None if some are not known.
+        self.digest: str | None = digest_of(())
+
+    @property
+    def number(self) -> int:
+        """The number of the last publication that was applied."""
+        return self._in_force.number
 
     def apply(
         self, texts: Mapping[int, str], check: Check, latest: Callable[[], int]
@@ -108,8 +116,9 @@ class RuleLives:
         for place in self.lives:
             places.setdefault(place[0], []).append(place)
         while now.number + 1 in self._waiting:
-            number = now.number + 1
-            publication = Publication.of(number, self._waiting.pop(number))
+            number, text = now.number + 1, self._waiting.pop(now.number + 1)
+            publication = Publication.of(number, text)
+            self.digest = None if self.digest is None else digest_of([text], self.digest)
             names = dict.fromkeys(change.name for change in publication.changes)
             before = {name: now.known.get(name) for name in names}
             own = now.apply(publication, check)
@@ -186,6 +195,7 @@ class RuleLives:
             "lives": [attrs.asdict(life) for life in self.lives.values()],
             "waiting": {str(number): text for number, text in self._waiting.items()},
             "delay": self.delay_ms,
+            "digest": self.digest,
         }
         return zlib.compress(json.dumps(facts, ensure_ascii=False).encode(), 1)
 
@@ -195,7 +205,7 @@ class RuleLives:
         found._in_force.number = self._in_force.number
         found._in_force.known = dict(self._in_force.known)
         found.lives, found._waiting = dict(self.lives), dict(self._waiting)
-        found.delay_ms = self.delay_ms
+        found.delay_ms, found.digest = self.delay_ms, self.digest
         return found
 
     @classmethod
@@ -216,8 +226,16 @@ class RuleLives:
             lives = [RuleLife(**life) for life in facts["lives"]]
             found.lives = {(life.name, life.since): life for life in lives}
             found._waiting = {int(number): text for number, text in facts["waiting"].items()}
-            found.delay_ms = facts.get("delay")
+            found.delay_ms, found.digest = facts.get("delay"), facts.get("digest")
         return found
+
+
+def digest_of(texts: Iterable[str], before: str = "") -> str:
+    """Return what stands for the texts of publications, given it for those before them."""
+    for text in texts:
+        data = f"{before}{text}".encode(errors="surrogatepass")
+        before = hashlib.blake2b(data, digest_size=16).hexdigest()
+    return before
 
 
 def document_of(change: RuleChange) -> str:
@@ -249,6 +267,11 @@ class StoredLives:
     def delay_ms(self) -> int | None:
         """The longest delay; see :class:`RuleLives`."""
         return self._read.delay_ms
+
+    @property
+    def applied(self) -> tuple[int, str | None]:
+        """The number of the last publication, and what stands for all."""
+        return self._read.number, self._read.digest
 
     def changed(self, change: Callable[[RuleLives], None]) -> StoredLives:
         """Return them after a change."""

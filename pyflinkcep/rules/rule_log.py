@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -408,6 +409,24 @@ class Following:
         while not self._stopped.is_set():
             self.look()
             self._stopped.wait(seconds)
+
+
+def texts_of(log: RuleLog) -> tuple[str, ...]:
+    """Return the publications as texts, from the first to the last that all others precede."""
+    found: list[str] = []
+    folder = os.fspath(log.path)
+    with suppress(OSError):
+        while True:
+            path = os.path.join(folder, _name_of(len(found) + 1))
+            now = os.stat(path)
+            found.append(_text_of(path, now.st_ino, now.st_mtime_ns, now.st_size))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _text_of(path: str, *_: int) -> str:
+    """Return the text of a file that is what numbers say: files do not change."""
+    return Path(path).read_bytes().decode(errors="replace")
 
 
 def _local(path: str) -> str:

@@ -76,7 +76,13 @@ class Rules:
         if self.choose.random() < 0.5:
             query = f"sequence by k with maxspan=90ms [A where x > {low}] [any where x < {low}]"
             return Rule(name, Eql(query), version=version)
-        pattern = Pattern.begin("a").where(f"x < {low}").next("b").where("x > last(a.x)")
+        begin = Pattern.begin("a").where(f"x < {low}")
+        # What wants all events, since they have to be next to each other, comes late: from then on
+        # none stays behind.
+        if version > 3:
+            pattern = begin.next("b").where("x > last(a.x)")
+        else:
+            pattern = begin.followedBy("b").where(f"x = {low + 1}")
         return Rule(name, pattern.within(Time.milliseconds(90)), ("k",), version)
 
 

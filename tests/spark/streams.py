@@ -145,18 +145,16 @@ def heard(monitor: Monitor, batches: int, status: str = "stopped") -> Query:
     raise AssertionError("the monitor heard nothing")
 
 
-def start(frame: Any, checkpoint: Path, finished: Finished) -> StreamingQuery:
-    """Start a query that ends when its source is read, and adds what it gives to `finished`."""
+def start(
+    frame: Any, checkpoint: Path, finished: Finished, *, goes_on: bool = False
+) -> StreamingQuery:
+    """Start a query that adds what it gives to `finished`; it ends when its source is read."""
 
     def take(batch: DataFrame, number: int) -> None:
         finished.batches[number] = batch.collect()
 
-    return (
-        frame.writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
-    )
+    writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+    return (writer if goes_on else writer.trigger(availableNow=True)).start()
 
 
 def failure(frame: Any, checkpoint: Path, finished: Finished | None = None) -> str:

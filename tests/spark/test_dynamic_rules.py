@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, matchMany, parse
 from pyflinkcep.rules import Rule, RuleLog, SigmaCorrelation
-from tests.spark.streams import FileSource, Finished, run
+from pyflinkcep.spark.plan.rules import live_job
+from tests.spark.streams import FileSource, Finished, run, start
 from tests.spark.support import configured
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
@@ -99,6 +101,43 @@ def told(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
     return [(one.publication, one.rule, one.version, one.change, one.problem) for one in own]
 
 
+def changed(log: RuleLog) -> list[Callable[[], Any]]:
+    """Return what is published before each of five micro-batches."""
+    return [
+        lambda: log.publish([rise(3), fall(), runs("A"), single(), often(3), rising()]),
+        lambda: log.publish([rise(5, 2), runs("B", 2), often(4, 2)]),
+        lambda: (log.pause("fall", "rising"), log.remove("single")),
+        lambda: (log.resume("fall", "rising"), log.publish([rise(3, 3)])),
+        lambda: None,
+    ]
+
+
+def wanted_of(parts: Sequence[Sequence[tuple[Any, ...]]]) -> Counter[Any]:
+    """Return what each version finds in the micro-batches that it sees."""
+    lives = [
+        (rise(3), [0]), (rise(5, 2), [1, 2]), (rise(3, 3), [3, 4]), (fall(), [0, 1]),
+        (fall(), [3, 4]), (runs("A"), [0]), (runs("B", 2), [1, 2, 3, 4]), (single(), [0, 1]),
+        (often(3), [0]), (often(4, 2), [1, 2, 3, 4]), (rising(), [0, 1]), (rising(), [3, 4]),
+    ]  # fmt: skip
+    wanted: Counter[Any] = Counter()
+    for rule, numbers in lives:
+        wanted += expected(rule, [parts[number] for number in numbers])
+    assert {name for name, *_ in wanted} == {"rise", "fall", "runs", "single", "often", "rising"}
+    return wanted
+
+
+TOLD_OF_CHANGES = [
+    *((1, name, 1, "publish", None) for name in ("rise", "fall", "runs", "single", "often")),
+    (1, "rising", 1, "publish", None),
+    (2, "rise", 2, "publish", None), (2, "runs", 2, "publish", None),
+    (2, "often", 2, "publish", None),
+    (3, "fall", 1, "pause", None), (3, "rising", 1, "pause", None),
+    (4, "single", 1, "remove", None),
+    (5, "fall", 1, "resume", None), (5, "rising", 1, "resume", None),
+    (6, "rise", 3, "publish", None),
+]  # fmt: skip
+
+
 @pytest.mark.spark
 def test_versions_see_the_events_of_their_micro_batches(
     spark: SparkSession, tmp_path: Path
@@ -107,20 +146,8 @@ def test_versions_see_the_events_of_their_micro_batches(
     source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
     log, finished, given = RuleLog(tmp_path / "log"), Finished(), events(300)
     parts = [given[begin : begin + 60] for begin in range(0, 300, 60)]
-    changes = [
-        lambda: log.publish([rise(3), fall(), runs("A"), single(), often(3), rising()]),
-        lambda: log.publish([rise(5, 2), runs("B", 2), often(4, 2)]),
-        lambda: (log.pause("fall", "rising"), log.remove("single")),
-        lambda: (log.resume("fall", "rising"), log.publish([rise(3, 3)])),
-        lambda: None,
-    ]
-    lives = [
-        (rise(3), [0]), (rise(5, 2), [1, 2]), (rise(3, 3), [3, 4]), (fall(), [0, 1]),
-        (fall(), [3, 4]), (runs("A"), [0]), (runs("B", 2), [1, 2, 3, 4]), (single(), [0, 1]),
-        (often(3), [0]), (often(4, 2), [1, 2, 3, 4]), (rising(), [0, 1]), (rising(), [3, 4]),
-    ]  # fmt: skip
     with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
-        for change, part in zip(changes, parts, strict=True):
+        for change, part in zip(changed(log), parts, strict=True):
             change()
             source.add(part)
             frame = CEP.dynamicPatterns(
@@ -129,17 +156,44 @@ def test_versions_see_the_events_of_their_micro_batches(
             run(frame.toDF(TOLD).tagged(), checkpoint, finished)
         source.add([END])
         run(frame.toDF(TOLD).tagged(), checkpoint, finished)
-    wanted: Counter[Any] = Counter()
-    for rule, numbers in lives:
-        wanted += expected(rule, [parts[number] for number in numbers])
-    assert counted(finished.rows) == wanted
-    kinds = {"rise", "fall", "runs", "single", "often", "rising"}
-    assert {name for name, *_ in wanted} == kinds
-    assert told(finished.rows)[len(kinds) :] == [
-        (2, "rise", 2, "publish", None), (2, "runs", 2, "publish", None),
-        (2, "often", 2, "publish", None),
-        (3, "fall", 1, "pause", None), (3, "rising", 1, "pause", None),
-        (4, "single", 1, "remove", None),
-        (5, "fall", 1, "resume", None), (5, "rising", 1, "resume", None),
-        (6, "rise", 3, "publish", None),
-    ]  # fmt: skip
+    assert counted(finished.rows) == wanted_of(parts)
+    assert told(finished.rows) == TOLD_OF_CHANGES
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_read", [True, False])
+def test_events_stay_behind_with_the_same_answers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    """
+    Rules that change while a query runs, and when it starts again, find what they would alone.
+
+    So they do if workers read the log and keep back what no rule wants, and if they do not.
+    """
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    monkeypatch.setattr(live_job, "mkdtemp", lambda **_: str(notes))
+    monkeypatch.setattr(live_job, "is_local", lambda _: is_read)
+    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
+    log, finished, given = RuleLog(tmp_path / "log"), Finished(), events(300)
+    parts = [given[begin : begin + 60] for begin in range(0, 300, 60)]
+    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
+        before: StreamingQuery | None = None
+        for number, (change, part) in enumerate(zip(changed(log), parts, strict=True)):
+            if before is not None and number == 3:
+                before.stop()
+                before = None
+            change()
+            source.add(part, *([[END]] if number == 4 else []))
+            if before is None:
+                frame = CEP.dynamicPatterns(
+                    source.stream(spark, delay_ms=10), log, "time", "kind", keys=["k"], keyGroups=8
+                )
+                before = start(frame.toDF(TOLD).tagged(), checkpoint, finished, goes_on=True)
+            before.processAllAvailable()
+        assert before is not None
+        before.stop()
+    assert counted(finished.rows) == wanted_of(parts)
+    assert told(finished.rows) == TOLD_OF_CHANGES
+    numbers = sorted(note.read_text().split()[0] for note in notes.iterdir())
+    assert numbers == (["4", "6"] if is_read else [])

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
+from typing import Any
 
 import attrs
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.matching.columns import table_of
-from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, checked, live_rules
+from pyflinkcep.matching.columns import Ints, table_of
+from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, checked, live_rules, sending_of
 from pyflinkcep.rules.rule_lives import RuleLives, StoredLives
 from pyflinkcep.rules.rule_pages import RulePages
 from pyflinkcep.rules.rules_in_force import RuleChange, RuleProblem
@@ -22,7 +23,9 @@ from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import MAIN, tagged
-from pyflinkcep.spark.worker.pack import TOLD
+from pyflinkcep.spark.worker.noted_log import NotedLog
+from pyflinkcep.spark.worker.pack import TOLD, PackTask
+from pyflinkcep.spark.worker.rules_task import RulesPackTask, SendingTask
 from pyflinkcep.time import MIN_WATERMARK
 
 TOLD_SCHEMA = StructType(
@@ -39,19 +42,57 @@ TOLD_SCHEMA = StructType(
 
 
 @attrs.frozen(eq=False, kw_only=True)
+class LivePackTask(PackTask):
+    """The work on one partition of a stream's events, of those that rules of a log may want."""
+
+    basis: RuleBasis
+    kept: Sequence[str]  # The columns of events
+    log: NotedLog | None  # None if workers may not be able to read it
+
+    @classmethod
+    def of(cls, task: PackTask, **own: Any) -> LivePackTask:
+        """Return the work of a job that sends events in this way."""
+        return cls(**_fields_of(task), **own)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pack Arrow batches; without the log all events, whose conditions buckets ask then."""
+        texts = None if self.log is None else self.log.texts()
+        rules = self.basis.sending if texts is None else sending_of(self.basis, texts)
+        sending = SendingTask(rules, self.kept)
+        yield from _LiveRulesPackTask(**_fields_of(self), sending=sending).run(batches)
+
+
+def _fields_of(task: PackTask) -> dict[str, Any]:
+    return {one.name: getattr(task, one.name) for one in attrs.fields(PackTask)}
+
+
+class _LiveRulesPackTask(RulesPackTask):
+    """The same of events as buckets see them, which count them late only if rules want them."""
+
+    def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
+        names = self.sending.kept
+        schema = pa.schema([self.schema.field(name) for name in names])
+        events = table_of(table.select(list(names)).columns, schema)
+        return super()._divide(events, times)[0], times[:0]
+
+
+@attrs.frozen(eq=False, kw_only=True)
 class LiveMatching(Matching):
     """Rules that change; see :class:`BucketPlan`."""
 
     basis: RuleBasis
     columns: Sequence[str]  # Those of an event
     schema: StructType  # Of matches
+    log: NotedLog | None = None  # See `LivePackTask`
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
         stack = ExitStack()
         none = live_rules(self.basis, ()).stream
         pages = RulePages(none, self.columns, arrow_schema(self.schema), context, stack)
-        return BucketTask(plan, pages, arriving=_Changing(self.basis, pages, plan), opened=stack)
+        return BucketTask(
+            plan, pages, arriving=_Changing(self.basis, pages, plan, self.log), opened=stack
+        )
 
 
 @attrs.frozen(eq=False)
@@ -61,6 +102,7 @@ class _Changing:
     basis: RuleBasis
     pages: RulePages
     plan: BucketPlan
+    log: NotedLog | None
 
     def __call__(
         self,
@@ -80,6 +122,8 @@ class _Changing:
             stored, told = _changed(self.basis, stored, given, reached, latest, delay)
             assert stored.data is not None
             state.write_rules(stored.data)
+        if self.log is not None:
+            self.log.note(*stored.applied)
         rules: LiveRules = live_rules(self.basis, stored.lives)
         self.pages.use(rules.stream)
         if not tables:

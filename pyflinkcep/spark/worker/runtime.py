@@ -76,6 +76,15 @@ def partition_number() -> int:
     return task.partitionId() if task else 0
 
 
+def run_of_query() -> str | None:
+    """Return what stands for a query from its start to its end; None outside of a stream."""
+    task = TaskContext.get()
+    if task is None:
+        return None
+    query, run = map(task.getLocalProperty, ("sql.streaming.queryId", "spark.jobGroup.id"))
+    return None if query is None else f"{query} {run}"
+
+
 def runtime_context(pattern: str) -> RuntimeContext:
     """Return the runtime context of rich functions; `pattern` is the pattern on one line."""
     return RuntimeContext(job_name(pattern), partition_number())

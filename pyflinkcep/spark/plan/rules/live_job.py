@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from tempfile import mkdtemp
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
@@ -19,10 +22,10 @@ from pyflinkcep.rules.live_rules import RuleBasis, routes_of
 from pyflinkcep.rules.routes import Fields
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_log import RuleLog
-from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema, is_local, spark_context
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.rules.job import matches_schema, probe_of, sending_of, sent_fields
+from pyflinkcep.spark.plan.rules.job import matches_schema, probe_of, sent_fields
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
@@ -30,9 +33,14 @@ from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import write_table
 from pyflinkcep.spark.worker.consumers import MAIN, tagged_schema
-from pyflinkcep.spark.worker.live_rules_task import TOLD_SCHEMA, LiveMatching, ToldTask
+from pyflinkcep.spark.worker.live_rules_task import (
+    TOLD_SCHEMA,
+    LiveMatching,
+    LivePackTask,
+    ToldTask,
+)
+from pyflinkcep.spark.worker.noted_log import NotedLog
 from pyflinkcep.spark.worker.pack import PACKED, PUBLISHED, RowsTask
-from pyflinkcep.spark.worker.rules_task import SendingTask
 from pyflinkcep.time import MIN_WATERMARK
 
 
@@ -94,19 +102,29 @@ class LiveJob:
         schemas = self.schemas(told)
         schema = tagged_schema(schemas)
         groups = self.job.settings.groups
+        session = prepared.events.sparkSession
+        log = _noted(self.log) if is_local(spark_context(session)) else None
         job = StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
-            LiveMatching(basis=self.basis, columns=own, schema=schemas[MAIN]),
+            LiveMatching(basis=self.basis, columns=own, schema=schemas[MAIN], log=log),
             {**layout_facts(layout, groups), "rules": "of a log"},
             StreamOutput(
                 RowsTask() if told is None else ToldTask(told, schema), schema, HeldBack(None, None)
             ),
-            sending=partial(sending_of, SendingTask(self.basis.sending, own)),
+            sending=partial(LivePackTask.of, basis=self.basis, kept=own, log=log),
             sent=arrow_schema(StructType([*fields, *sent_fields()])),
         )
-        published = _published(prepared.events.sparkSession, self.log, groups)
+        published = _published(session, self.log, groups)
         return attrs.evolve(job, published=published)
+
+
+def _noted(log: RuleLog) -> NotedLog:
+    """Return a log that workers read, which are on this machine; its notes go when Python ends."""
+    # Elsewhere a folder may be shown as it was a while ago.
+    notes = mkdtemp(prefix="pyflinkcep-")
+    atexit.register(shutil.rmtree, notes, ignore_errors=True)
+    return NotedLog(RuleLog(log.path.resolve()), notes)
 
 
 def _by(keys: Sequence[str]) -> tuple[Fields, ...]:

@@ -36,12 +36,13 @@ from pyflinkcep.spark.plan.rules.job import matches_of
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import read_table, seal, unseal, write_table
+from pyflinkcep.spark.worker import noted_log
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import divided
-from pyflinkcep.spark.worker.live_rules_task import LiveMatching
+from pyflinkcep.spark.worker.live_rules_task import LiveMatching, LivePackTask
+from pyflinkcep.spark.worker.noted_log import NotedLog
 from pyflinkcep.spark.worker.pack import PackTask
-from pyflinkcep.spark.worker.rules_task import RulesPackTask, SendingTask
 from pyflinkcep.tables.typed_columns import widest
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
@@ -64,6 +65,8 @@ class LiveBucket:
     found: list[Event] = attrs.field(factory=list)  # The rows of matches so far
     told: list[Event] = attrs.field(factory=list)  # What became of changes
     read: int = 0  # How many publications were read
+    notes: Path | None = None  # Where it notes what is applied, if the log is read where it packs
+    sent: list[int] = attrs.field(factory=list)  # How many events each micro-batch sent
     plan: BucketPlan = attrs.field(init=False)
     pack: PackTask = attrs.field(init=False)
 
@@ -74,7 +77,10 @@ class LiveBucket:
         sent = [StructField(HASH, LongType()), StructField(HOLDING, ArrayType(LongType(), False))]
         schema = arrow_schema(StructType([*own.fields, *sent]))
         groups = KeyGroups(8)
-        matching = LiveMatching(basis=basis, columns=SCHEMA.names, schema=matches_of(own, "t"))
+        log = None if self.notes is None else NotedLog(self.log, str(self.notes))
+        matching = LiveMatching(
+            basis=basis, columns=SCHEMA.names, schema=matches_of(own, "t"), log=log
+        )
         self.plan = BucketPlan(
             matching=matching,
             layout=layout,
@@ -86,10 +92,8 @@ class LiveBucket:
             delay_ms=self.delay_ms,
             allows_null_keys=True,
         )
-        sending = SendingTask(basis.sending, SCHEMA.names)
-        self.pack = RulesPackTask(
-            layout, self.plan.schema, groups, allows_null_keys=True, sending=sending
-        )
+        pack = PackTask(layout, self.plan.schema, groups, allows_null_keys=True)
+        self.pack = LivePackTask.of(pack, basis=basis, kept=SCHEMA.names, log=log)
 
     def batch(self, rows: Sequence[Event], only: Sequence[int] | None = None) -> None:
         """Take in a micro-batch, with all publications that are new or with some of them."""
@@ -97,6 +101,8 @@ class LiveBucket:
         packed = [row for batch in self.pack.run(iter(table.to_batches(7)))
                   for row in batch.to_pylist()]  # fmt: skip
         tables = [read_table(row["data"]) for row in packed if row["data"] is not None]
+        self.sent.append(sum(own.num_rows for own in tables))
+        assert not any(row["dropped"] for row in packed)  # as if buckets had left them out
         latest = max((row["latest"] for row in packed), default=MIN_WATERMARK)
         numbers = range(self.read + 1, self.log.number + 1) if only is None else only
         texts = {number: (self.log.path / f"{number:010d}.json").read_text() for number in numbers}
@@ -172,11 +178,27 @@ def made_rule(choose: random.Random, name: str, version: int) -> Made:
     return made
 
 
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder for notes of what is applied, of the only run that there is."""
+    monkeypatch.setattr(noted_log, "run_of_query", lambda: "the run")
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_each_version_sees_the_events_of_its_micro_batches(tmp_path: Path, seed: int) -> None:
-    """Whatever changes between micro-batches, matches are those of each life on its own events."""
-    choose, log = random.Random(seed), RuleLog(tmp_path)
-    bucket = LiveBucket(log)
+def test_each_version_sees_the_events_of_its_micro_batches(
+    tmp_path: Path, notes: Path, seed: int, is_noted: bool
+) -> None:
+    """
+    Whatever changes between micro-batches, matches are those of each life on its own events.
+
+    So it is whether conditions are asked where events are packed or where they arrive.
+    """
+    choose, log = random.Random(seed), RuleLog(tmp_path / "log")
+    bucket = LiveBucket(log, notes=notes if is_noted else None)
     names = ("sequence", "single", "next", "chain", "counted", "query")
     lives: list[tuple[Made, list[Event], list[Event]]] = []  # With what begins, and all it sees
     now: dict[str, int] = {}  # The life of each rule in force
@@ -231,11 +253,12 @@ def chain(most: int, version: int, when: Any = "drop", key: str = "k") -> Rule:
     return Rule("chain", pattern, (key,), version, whenReplaced=when)
 
 
+@pytest.mark.parametrize("is_noted", [False, True])
 @pytest.mark.parametrize("when", ["drop", "finish"])
-def test_versions_by_event_time(tmp_path: Path, when: Any) -> None:
+def test_versions_by_event_time(tmp_path: Path, notes: Path, when: Any, is_noted: bool) -> None:
     """With validFrom the old version has the events before it, and the new one those from it on."""
-    log, given = RuleLog(tmp_path), events(random.Random(2), 0, 120)
-    bucket = LiveBucket(log)
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(2), 0, 120)
+    bucket = LiveBucket(log, notes=notes if is_noted else None)
     moment = 1000 + 3 * 70 + 1  # in the fourth batch, and some of that are before it
     log.publish([chain(3, 1, when)])
     for begin in range(0, 120, 20):
@@ -252,16 +275,19 @@ def test_versions_by_event_time(tmp_path: Path, when: Any) -> None:
     assert bucket.ids() == wanted
 
 
-def test_rules_keep_their_routes(tmp_path: Path) -> None:
+def test_rules_keep_their_routes(tmp_path: Path, notes: Path) -> None:
     """A query that starts again with more routes goes on with what a rule has begun."""
-    log, given = RuleLog(tmp_path), events(random.Random(6), 0, 80)
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(6), 0, 80)
     wide = attrs.evolve(chain(4, 1), key=("name", "k"))
     log.publish([wide])
     bucket = LiveBucket(log)
     bucket.batch(given[:40])
-    again = LiveBucket(log, (("name",), ("k",)), storage=bucket.storage, found=bucket.found, read=1)
+    again = LiveBucket(
+        log, (("name",), ("k",)), storage=bucket.storage, found=bucket.found, read=1, notes=notes
+    )
     log.publish([attrs.evolve(wide, name="later")])
-    again.batch(given[40:])
+    again.batch(given[40:50])
+    again.batch(given[50:])
     again.close()
     later = matchMany([attrs.evolve(wide, name="later")], given[40:], timestamp="t")
     whole = matchMany([wide], given, timestamp="t")
@@ -271,6 +297,66 @@ def test_rules_keep_their_routes(tmp_path: Path) -> None:
     without = LiveBucket(log, (("name",),), storage=bucket.storage, read=2)
     with pytest.raises(NotSupportedError, match="would be sent by k, those of the stream"):
         without.batch(given[:1])
+
+
+def test_events_that_no_version_wants_stay_behind(tmp_path: Path, notes: Path) -> None:
+    """
+    Events are packed that some version wants, by its routes, once it is known what is applied.
+
+    A version that is paused, removed or replaced may be in force where the micro-batch arrives.
+    """
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(8), 0, 100)
+    bucket = LiveBucket(log, (("k",), ("name",)), notes=notes)
+    before = LiveBucket(log, bucket.routes)
+    two, four = (f"id between {low} and {low + 3}" for low in (23, 70))
+    rule = Rule("few", Pattern.begin("a").where(two), ("k",))
+    changes: list[Callable[[], Any]] = [
+        lambda: log.publish([rule]),
+        lambda: None,
+        lambda: log.publish([attrs.evolve(rule, definition=Pattern.begin("a").where(four),
+                                          version=2)]),
+        lambda: log.remove("few"),
+        lambda: log.publish([Rule("next", Pattern.begin("a").next("b"), ("name",))]),
+    ]  # fmt: skip
+    for number, change in enumerate(changes):
+        change()
+        for one in (bucket, before):
+            one.batch(given[20 * number : 20 * number + 20])
+    assert before.sent == [40] * 5
+    assert (bucket.sent[0], bucket.sent[2], bucket.sent[4]) == (40, 0, 20)
+    assert sum(bucket.sent[1::2]) == 8
+    assert bucket.ids() == before.ids()
+    assert len(bucket.ids("few")) == 4
+
+
+@pytest.mark.parametrize("what", ["deleted", "the last deleted", "another log", "without notes"])
+def test_a_log_that_is_not_as_it_was_keeps_no_event_back(
+    tmp_path: Path, notes: Path, what: str
+) -> None:
+    """Rules that are in force go on, whatever becomes of the folder that they were read from."""
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(9), 0, 60)
+    bucket = LiveBucket(log, notes=notes)
+    log.publish([attrs.evolve(chain(4, 1), name="first")])
+    log.publish([chain(4, 1)])
+    for begin in (0, 20):
+        bucket.batch(given[begin : begin + 20], None if begin == 0 else ())
+    last, *_ = sorted(log.path.glob("*.json"), reverse=True)
+    if what == "the last deleted":
+        last.unlink()
+    elif what == "without notes":
+        for note in notes.iterdir():
+            note.unlink()
+    else:
+        for file in log.path.glob("*.json"):
+            file.unlink()
+    if what == "another log":
+        for number in (1, 2, 3):
+            log.publish([Rule(f"other {number}", Pattern.begin("a").where("x > 8"), ("k",))])
+    bucket.batch(given[40:], ())
+    bucket.close()
+    wanted = matchMany([chain(4, 1)], given, timestamp="t")
+    assert bucket.sent == [20, 20, 20]
+    assert bucket.ids("chain") == Counter(one.matchId for one in wanted)
 
 
 def test_routes_of_queries_that_start_again() -> None:
