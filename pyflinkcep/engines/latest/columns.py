@@ -68,14 +68,8 @@ class FoundRuns:
 
     def listed(self) -> list[tuple[int, int, tuple[int, ...]]]:
         """Return the matches as tuples: rule, key, handles."""
-        starts = [0, *self.ends.tolist()]
-        handles = self.handles.tolist()
-        return [
-            (rule, key, tuple(handles[start:end]))
-            for rule, key, start, end in zip(
-                self.rules.tolist(), self.keys.tolist(), starts, starts[1:], strict=False
-            )
-        ]
+        events = (tuple(own.tolist()) for own in np.split(self.handles, self.ends[:-1]))
+        return list(zip(self.rules.tolist(), self.keys.tolist(), events, strict=False))
 
 
 @attrs.frozen(eq=False)
@@ -105,17 +99,11 @@ class KeyStates:
 
     def rows(self) -> Iterator[tuple[tuple[int, int], tuple[list[int], list[int]]]]:
         """Yield for each state its rule and key, its numbers and handles."""
-        numbers, handles = self.numbers.tolist(), self.handles.tolist()
-        number = handle = 0
-        for rule, key, number_end, handle_end in zip(
-            self.rules.tolist(),
-            self.keys.tolist(),
-            self.number_ends.tolist(),
-            self.handle_ends.tolist(),
-            strict=True,
-        ):
-            yield (rule, key), (numbers[number:number_end], handles[handle:handle_end])
-            number, handle = number_end, handle_end
+        at = zip(self.rules.tolist(), self.keys.tolist(), strict=True)
+        numbers = np.split(self.numbers, self.number_ends[:-1])
+        handles = np.split(self.handles, self.handle_ends[:-1])
+        for place, own, events in zip(at, numbers, handles, strict=False):
+            yield place, (own.tolist(), events.tolist())
 
     def __len__(self) -> int:
         return len(self.rules)
