@@ -75,11 +75,6 @@ class NFAStateNameHandler:
         self._used.add(candidate)
         return candidate
 
-    def clear(self) -> None:
-        """Forget all names."""
-        self._used.clear()
-        self._counters.clear()
-
 
 def take_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition:
     """Return the condition to take an event for the stage, false once its group's loop ends."""
