@@ -40,12 +40,7 @@ def literal_hits(
     """
     Return for each test the numbers of the texts for which it holds, in order.
 
-    Parameters
-    ----------
-    tests : sequence of LiteralTest
-        The tests.
-    data, ends : bytes, array of int64
-        The texts in UTF-8, one after another, and where each ends.
+    The texts are in UTF-8, one after another; `ends` says where each ends.
     """
     module = compiled_module()
     if module is not None:

@@ -134,17 +134,9 @@ class LatestColumns:
         """
         Offer events to rules, and return the matches that this decides.
 
-        Parameters
-        ----------
-        times : array of int64, ms
-            The times of all events; those of a key ascend, and if one has events after those of
-            another, so do all or the other has no more.
-        offers : Offers
-            Which steps want which of them.
-        first : int
-            The handle of the first event; those of the others follow.
-        is_last : bool
-            Whether no event will come after these, so that no match has to wait.
+        The times of a key's events ascend, and if one has events after those of another, so do all
+        or the other has no more. The first event has the handle `first`, the others those that
+        follow; after the last ones no match has to wait.
         """
         places = self._places()
         rows = sorted(
