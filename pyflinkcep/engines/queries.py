@@ -307,15 +307,11 @@ class _Elements(Compressed):
     def _runs(self) -> Sequences | None:
         """The automaton if it is to count."""
         sequence = as_sequence(self._query)
-        if sequence is None or (self._joins_events and not self._are_many()):
+        clauses = self._lists.clauses  # some keep runs apart
+        if sequence is None or ((clauses.associations or clauses.absent) and not self._are_many()):
             return None
         order = latest_element_first(self._query, self._table)
         return Sequences(sequence, self._table, order=order)
-
-    @property
-    def _joins_events(self) -> bool:
-        """Whether conditions keep runs apart."""
-        return bool(self._lists.clauses.associations or self._lists.clauses.absent)
 
     def _are_many(self) -> bool:
         rows = 0

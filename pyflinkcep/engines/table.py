@@ -107,7 +107,9 @@ class EventTable:
             yield range(len(self.times)), False
             return
         groups: dict[tuple[Any, ...], list[int]] = {}
-        tested = [_as_keys(listed(self.columns[name])) for name in query.equal]
+        columns = [listed(self.columns[name]) for name in query.equal]
+        # NaN, which equals itself in Spark, is one object.
+        tested = [[_NAN if v != v else v for v in own] for own in columns]
         for at, values in enumerate(zip(*tested, strict=True)):
             groups.setdefault(values, []).append(at)
         for values, positions in groups.items():
@@ -135,11 +137,6 @@ def _taken(values: Any, places: Any) -> Sequence[Any]:
     if isinstance(values, np.ndarray):
         return listed(values[places])
     return [values[at] for at in places.tolist()]
-
-
-def _as_keys(values: Sequence[Any]) -> Sequence[Any]:
-    """Return values to group by: NaN, which equals itself in Spark, is one object."""
-    return [_NAN if value != value else value for value in values]
 
 
 _NAN = float("nan")

@@ -485,7 +485,8 @@ def never_fails(code: Code, ranges: Mapping[int, Range]) -> bool:
             if rule.divides and not operands[1].is_not_zero:
                 return False
             found = _range(op, operand == Type.FLOAT, [known.range for known in operands])
-            if rule.has_range and operand == Type.INT and not _fits(found):
+            is_whole = rule.has_range and operand == Type.INT
+            if is_whole and not (found and LEAST < found[0] <= found[1] <= MOST):
                 return False
             stack.append(_Known(found))
     return True
@@ -497,10 +498,6 @@ class _Known:
 
     range: Range
     is_not_zero: bool = False
-
-
-def _fits(found: Range) -> bool:
-    return found is not None and LEAST < found[0] <= found[1] <= MOST
 
 
 def _range(op: Op, is_float: bool, operands: list[Range]) -> Range:

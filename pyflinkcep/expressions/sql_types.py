@@ -273,17 +273,13 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
     if operator in ("neg", "abs"):
         return DOUBLE if first in (STRING, VOID) else first
     if operator in ("floor", "ceil"):
-        return _whole_type(first)
+        if first is None or first.name != "decimal":
+            return first and BIGINT
+        return decimal_of(first.of_decimal and whole_digits(first.of_decimal))
     if operator in ROUNDINGS:
         digits = part.operands[1] if len(part.operands) > 1 else Literal(0)
         return rounded_type(first, digits)
     return _arithmetic_type(operator, part.operands, types)
-
-
-def _whole_type(of: SqlType | None) -> SqlType | None:
-    if of is None or of.name != "decimal":
-        return None if of is None else BIGINT
-    return decimal_of(of.of_decimal and whole_digits(of.of_decimal))
 
 
 def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:

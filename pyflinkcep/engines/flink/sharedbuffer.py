@@ -192,11 +192,6 @@ class SharedBufferNode(Lockable):
         edges = self.edges
         return edges if isinstance(edges, list) else edges.of(version)
 
-    @property
-    def node_id(self) -> NodeId:
-        """Return the node's identity."""
-        return NodeId(self.entry.event_id, self.stage)
-
 
 @attrs.define(eq=False)
 class SharedBufferEdge(Lockable):

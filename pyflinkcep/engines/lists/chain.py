@@ -287,13 +287,10 @@ class PatternChain:
                     yield from ((part.variable, name) for name in absent)
                 absent = []
 
-    @property
-    def _asked(self) -> set[str]:
-        return {str(r.attribute) for tree in self.query.conditions for r in references(tree)}
-
     def _columns(self, events: ChainEvents) -> Iterator[tuple[str, Any]]:
         """Yield what conditions read: fields, and answers as numbers."""
-        asked = self._asked
+        every = (r for tree in self.query.conditions for r in references(tree))
+        asked = {str(reference.attribute) for reference in every}
         for number, field in enumerate(self._expressions.fields if self._expressions else ()):
             if attribute_of(field.sql) in asked:
                 yield attribute_of(field.sql), events.field(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any
 
 import attrs
 import numpy as np
@@ -237,10 +237,10 @@ class Columns:
     @classmethod
     def of(cls, table: EventTable, conditions: Iterable[Tree]) -> Columns:
         """Return the columns of a table for the conditions of a query."""
-        texts = (part.value for tree in conditions for part in parts(tree) if _is_text(part))
+        literals = (p.value for tree in conditions for p in parts(tree) if isinstance(p, Literal))
         text_columns = [name for name, kind in table.kinds.items() if kind.type == Type.TEXT]
         every = {
-            *texts,
+            *(value for value in literals if isinstance(value, str)),
             *(v for name in text_columns for v in table.columns[name] if v is not None),
         }
         ranks = {text: rank for rank, text in enumerate(sorted(every))}
@@ -271,10 +271,6 @@ class Columns:
             program = program_of(condition, self.types)
             self._programs[condition] = attrs.evolve(program, code=ranked(program.code, self.ranks))
         return self._programs[condition]
-
-
-def _is_text(part: Tree) -> TypeGuard[Literal]:
-    return isinstance(part, Literal) and isinstance(part.value, str)
 
 
 def column_of(values: Sequence[Any], kind: Kind) -> Values:

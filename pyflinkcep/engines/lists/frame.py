@@ -304,10 +304,6 @@ class Frame:
         """Return the frame with one more event in each row."""
         return Frame(self.size, {**self.singles, name: positions}, self.closures)
 
-    def with_closure(self, name: str, low: Ints, high: Ints) -> Frame:
-        """Return the frame with one more closure."""
-        return Frame(self.size, self.singles, {**self.closures, name: (low, high)})
-
 
 @attrs.frozen(eq=False)
 class Conditions:

@@ -284,9 +284,9 @@ class EventLists:
         for part in closures:
             low, high = ranges[part.variable]
             kept &= high - low >= part.least
-        for name, (low, high) in ranges.items():
-            frame = frame.with_closure(name, low, high)
-        frame = self._in_window(frame.rows(kept)) if closures else frame
+        if closures:
+            frame = Frame(frame.size, frame.singles, {**frame.closures, **ranges})
+            frame = self._in_window(frame.rows(kept))
         for clause in self.clauses.associations:
             if not set(named(clause)) <= singles:
                 frame = frame.rows(self.conditions.holding(clause, frame))

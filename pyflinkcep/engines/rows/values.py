@@ -220,16 +220,12 @@ def _distinct_values(rows: list[list[Any]]) -> list[Any]:
     return list(FUNCTIONS["array_distinct"].compute(_values(rows)))
 
 
-def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
-    return lambda rows: rows[at][0] if rows else None
-
-
 _EVERY = _Fold(lambda values: all(map(truth, values)), BOOLEAN, takes=_TRUTHS)
 _ANY = _Fold(lambda values: any(map(truth, values)), BOOLEAN, takes=_TRUTHS)
+_FIRST = _Fold(of_rows=lambda rows: rows[0][0] if rows else None)
 _TEXT = _Fold(result=STRING, most=2, takes=_TEXTS, of_rows=_joined)
 _VARIANCE = _Fold(lambda values: _moments(values).variance(), takes=_NUMBERS)
 
-_PLACES = {"any_value": 0, "first_value": 0, "last_value": -1}
 _BITS = {"bit_and": and_, "bit_or": or_, "bit_xor": xor}
 _FOLDS = {
     "count": _Fold(
@@ -249,7 +245,8 @@ _FOLDS = {
     **dict.fromkeys(("bool_or", "any", "some"), _ANY),
     "max_by": _Fold(of_rows=_by(1), least=2, most=2),
     "min_by": _Fold(of_rows=_by(-1), least=2, most=2),
-    **{name: _Fold(of_rows=_picked(at)) for name, at in _PLACES.items()},
+    **dict.fromkeys(("any_value", "first_value"), _FIRST),
+    "last_value": _Fold(of_rows=lambda rows: rows[-1][0] if rows else None),
     **dict.fromkeys(("listagg", "string_agg"), _TEXT),
     **{name: _Fold(partial(reduce, function), takes=_WHOLE) for name, function in _BITS.items()},
     "stddev_pop": _Fold(lambda values: _moments(values).deviation(0), takes=_NUMBERS),

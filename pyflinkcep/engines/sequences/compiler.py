@@ -263,29 +263,15 @@ def live_slots(automaton: SaseAutomaton) -> tuple[tuple[int, ...], ...]:
     edge of that state or a later one reads.
     """
     table = []
+    edges = (automaton.begin, automaton.take, automaton.leave)
     for component in range(automaton.size):
-        later = _entering(automaton, component + 1)
-        negative = _negated(automaton, component)
+        later = [asked.reads for edge in edges for asked in edge[component + 1 :]]
+        later += [part.reads for part in automaton.negatives if component < part.needs]
         inside = automaton.take[component].reads | automaton.leave[component].reads
         for mode in range(4):
-            reads = later | negative | (inside if mode & LOOPING else frozenset())
-            table.append(tuple(sorted(reads | automaton.partition.reads)))
+            reads = automaton.partition.reads.union(*later, inside if mode & LOOPING else ())
+            table.append(tuple(sorted(reads)))
     return tuple(table)
-
-
-def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:
-    """Return what the edges of a component and later ones read."""
-    edges = (automaton.begin, automaton.take, automaton.leave)
-    return _union(conditions.reads for edge in edges for conditions in edge[component:])
-
-
-def _negated(automaton: SaseAutomaton, component: int) -> frozenset[int]:
-    """Return what deciding negated components reads from runs at a component."""
-    return _union(part.reads for part in automaton.negatives if component < part.needs)
-
-
-def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:
-    return frozenset().union(*sets)
 
 
 @attrs.frozen

@@ -152,10 +152,6 @@ class Track:
                 after |= WAITING
         return begins, takes, after
 
-    def end_of(self, time: int) -> int:
-        """Return the position after the events up to a time."""
-        return bisect_right(self.times, time)
-
     # --- negation
 
     def forbidden(self, negative: int, low: int, high: int, slots: Slots) -> bool:
@@ -673,7 +669,8 @@ class DepthFirstSearch:
         window = self._track.automaton.query.window
         if window is None:
             return len(self._track.times)
-        return self._track.end_of(self._track.times[run.start] + window)
+        times = self._track.times
+        return bisect_right(times, times[run.start] + window)
 
     def _may_end(self, run: Run, at: int) -> bool:
         """Whether the window has events that may begin the missing components."""

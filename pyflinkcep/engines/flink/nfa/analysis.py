@@ -227,7 +227,8 @@ class Relevance:
     @classmethod
     def of(cls, nfa: NFA, known: int, shows_next: bool) -> Relevance:
         """Decide about a pattern."""
-        reason = _no_condition(known) or _time_matters(nfa, shows_next)
+        reason = "no condition is evaluated before Python: write some as SQL or Columns"
+        reason = _time_matters(nfa, shows_next) if known else reason
         if reason:
             return cls(frozenset(), reason)
         try:
@@ -242,18 +243,12 @@ class _Needed(Exception):
     """Events are needed; the message says why."""
 
 
-def _no_condition(known: int) -> str:
-    if known:
-        return ""
-    return "no condition is evaluated before Python: write some as SQL or Columns"
-
-
 def _time_matters(nfa: NFA, shows_next: bool) -> str:
     """Return why it matters when the passing of time is noticed; empty if it does not."""
     if nfa.window_times:
         stage = nfa.tables[next(iter(nfa.window_times))].state.stage
         return f"stage {stage!r} has a window since the previous event, which any event may end"
-    pending = _pending_stage(nfa)
+    pending = next((t.state.stage for t in nfa.tables.values() if t.is_pending), "")
     if pending and shows_next:
         return (
             f"a match that ends with notFollowedBy({pending!r}) carries the time of the key's "
@@ -267,10 +262,6 @@ def _time_matters(nfa: NFA, shows_next: bool) -> str:
     if nfa.handle_timeout or pending:
         return f"{what} decides what is skipped, and any event may end a window"
     return ""
-
-
-def _pending_stage(nfa: NFA) -> str:
-    return next((t.state.stage for t in nfa.tables.values() if t.is_pending), "")
 
 
 class _Analysis:

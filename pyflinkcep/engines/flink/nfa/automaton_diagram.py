@@ -32,18 +32,15 @@ def automaton_diagram(pattern: Pattern) -> Diagram:
     names = {id(state): f"s{number}" for number, state in enumerate(states)}
     nodes, edges = [], []
     for state in states:
+        title = "match" if state.kind is StateType.FINAL else state.name
         gap = nfa.window_times.get(state.name)
         lines = () if gap is None else (f"gap < {duration_text(gap)}",)
-        nodes.append(Node(names[id(state)], _title(state), lines, _KINDS[state.kind]))
+        nodes.append(Node(names[id(state)], title, lines, _KINDS[state.kind]))
         edges += [] if state.kind is StateType.STOP else list(_edges(state, names))
     notes = []
     if nfa.window_time:
         notes.append(f"within {duration_text(nfa.window_time)} of the first event")
     return Diagram(Graph(tuple(nodes), tuple(edges)), tuple(notes), title=nfa.description)
-
-
-def _title(state: State) -> str:
-    return "match" if state.kind is StateType.FINAL else state.name
 
 
 def _edges(state: State, names: dict[int, str]) -> list[Edge]:

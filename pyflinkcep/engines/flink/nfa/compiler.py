@@ -786,11 +786,10 @@ def _has_proceed_cycle(state: State) -> bool:
 
 def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
     """Whether the edge holds for any event that satisfies no condition on single events."""
-    return known_value(edge.condition, _of_unwanted)[0] is True
-
-
-def _of_unwanted(condition: IterativeCondition) -> bool | None:
-    return False if isinstance(condition, SimpleCondition) else None
+    value, _ = known_value(
+        edge.condition, lambda c: False if isinstance(c, SimpleCondition) else None
+    )
+    return value is True
 
 
 def proceed_closure(start: State, passes: Callable[[StateTransition], bool]) -> list[State]:

@@ -234,7 +234,8 @@ class EventEvaluation:
             return edges[0]
         ways = [e for e in node.edges_of(version) if version.is_compatible_with(e.version)]
         if len(ways) != 1:
-            raise ambiguous(len(ways), node.node_id, self._timestamp)
+            at = NodeId(node.entry.event_id, node.stage)
+            raise ambiguous(len(ways), at, self._timestamp)
         return ways[0]
 
     def timestamp(self) -> int:
