@@ -102,19 +102,12 @@ AGGREGATES = complete(
         "min": AggregateFunction(),
         "max": AggregateFunction(),
         "avg": AggregateFunction(result=Kind.DOUBLE, of_numbers=True),
-        "stddev": AggregateFunction(
-            least=2,
-            result=Kind.DOUBLE,
-            of_numbers=True,
-            of_list=lambda numbers: Moments(numbers).deviation(),
-            sql=_DEVIATION,
-        ),
+        "stddev": AggregateFunction(least=2, result=Kind.DOUBLE, of_numbers=True,
+            of_list=lambda numbers: Moments(numbers).deviation(), sql=_DEVIATION),
         "median": AggregateFunction(
-            result=Kind.DOUBLE, of_numbers=True, of_list=median, sql=_MEDIAN
-        ),
+            result=Kind.DOUBLE, of_numbers=True, of_list=median, sql=_MEDIAN),
         "count_if": AggregateFunction(result=Kind.BIGINT, condition="CASE WHEN {0} THEN 1 END"),
     },
-    "of_list",
-    "sql",
-)
+    "of_list", "sql",
+)  # fmt: skip
 """By name. One with these forms needs nothing else."""

@@ -152,21 +152,16 @@ def complete(table: dict[str, Row], *targets: str) -> dict[str, Row]:
 NUMBER_FUNCTIONS = complete(
     {
         "sqrt": NumberFunction(compute=root, c="sqrt(a)", column="np.sqrt(a)"),
-        "sign": NumberFunction(
-            compute=sign,
-            c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
-            column="np.where(a == 0, a, np.sign(a))",
-            aliases=("signum",),
-        ),
+        "sign": NumberFunction(compute=sign, c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
+            column="np.where(a == 0, a, np.sign(a))", aliases=("signum",)),
         "power": NumberFunction(compute=power, c="power(a, b)", arity=2, aliases=("pow",)),
         "exp": NumberFunction(compute=exponential, c="exp(a)"),
         "ln": NumberFunction(compute=math.log, c="log(a)", of_positive=True),
         "log10": NumberFunction(compute=math.log10, c="log10(a)", of_positive=True),
         "log2": NumberFunction(compute=math.log2, c="log2(a)", of_positive=True),
     },
-    "compute",
-    "c",
-)
+    "compute", "c",
+)  # fmt: skip
 """By name. NULL makes each NULL."""
 
 

@@ -565,29 +565,17 @@ _ROWS: dict[str, SqlFunction] = {
     "|": _of(lambda a, b: a | b, wider, 2, same=True),
     "^": _of(lambda a, b: a ^ b, wider, 2, same=True),
     "~": _of(lambda a: ~a, _first, takes="."),
-    "<<": _of(
-        lambda bits: lambda a, n: _signed(a << n % bits, bits),
-        _of_bits,
-        2,
-        by_bits=True,
-        takes=".i",
-    ),
+    "<<": _of(lambda bits: lambda a, n: _signed(a << n % bits, bits), _of_bits, 2, by_bits=True,
+        takes=".i"),
     ">>": _of(lambda bits: lambda a, n: a >> n % bits, _of_bits, 2, by_bits=True, takes=".i"),
-    ">>>": _of(
-        lambda bits: lambda a, n: _signed((a % (1 << bits)) >> n % bits, bits),
-        _of_bits,
-        2,
-        by_bits=True,
-        takes=".i",
-    ),
+    ">>>": _of(lambda bits: lambda a, n: _signed((a % (1 << bits)) >> n % bits, bits), _of_bits,
+        2, by_bits=True, takes=".i"),
     "bit_count": _of(lambda a: (int(a) % (1 << 64)).bit_count(), INT, takes="."),
     "lower lcase": _of(lambda s: _text(s).lower(), STRING, takes="s"),
     "upper ucase": _of(lambda s: _text(s).upper(), STRING, takes="s"),
     "initcap": _of(
-        lambda s: " ".join(w[:1].upper() + w[1:].lower() for w in _text(s).split(" ")),
-        STRING,
-        takes="s",
-    ),
+        lambda s: " ".join(w[:1].upper() + w[1:].lower() for w in _text(s).split(" ")), STRING,
+        takes="s"),
     "trim": _of(lambda s: _text(s).strip(" "), STRING, takes="s"),
     "btrim": _of(lambda s, t=" ": _text(s).strip(_text(t)) if t else s, STRING, 1, 2, takes="s"),
     "ltrim": _of(lambda s: _text(s).lstrip(" "), STRING, takes="s"),
@@ -595,49 +583,32 @@ _ROWS: dict[str, SqlFunction] = {
     "lpad": _of(lambda s, n, p=" ": _padded(s, n, p, True), STRING, 2, 3, takes="sis"),
     "rpad": _of(lambda s, n, p=" ": _padded(s, n, p, False), STRING, 2, 3, takes="sis"),
     "length char_length character_length len": _of(
-        lambda s: len(s if isinstance(s, bytes) else _text(s)), INT, takes="s", of_bytes=True
-    ),
-    "octet_length": _of(
-        lambda s: len(s if isinstance(s, bytes) else _text(s).encode()),
-        INT,
-        takes="s",
-        of_bytes=True,
-    ),
+        lambda s: len(s if isinstance(s, bytes) else _text(s)), INT, takes="s", of_bytes=True),
+    "octet_length": _of(lambda s: len(s if isinstance(s, bytes) else _text(s).encode()), INT,
+        takes="s", of_bytes=True),
     "ascii": _of(lambda s: ord(_text(s)[0]) if s else 0, INT, takes="s"),
     "startswith": _of(lambda s, t: _text(s).startswith(_text(t)), BOOLEAN, 2, takes="s"),
     "endswith": _of(lambda s, t: _text(s).endswith(_text(t)), BOOLEAN, 2, takes="s"),
     "contains": _of(lambda s, t: _text(t) in _text(s), BOOLEAN, 2, takes="s"),
-    "replace": _of(
-        lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3, takes="s"
-    ),
+    "replace": _of(lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3,
+        takes="s"),
     "translate": _of(
-        lambda s, old, new: _text(s).translate(_translations(_text(old), _text(new))),
-        STRING,
-        3,
-        takes="s",
-    ),
+        lambda s, old, new: _text(s).translate(_translations(_text(old), _text(new))), STRING, 3,
+        takes="s"),
     "substring substr": _of(_substring, _text_type, 2, 3, takes="si", of_bytes=True),
     "substring_index": _of(_before, STRING, 3, takes="ssi"),
-    "left": _of(
-        lambda s, n: (s if isinstance(s, bytes) else _text(s))[: max(0, n)],
-        _text_type,
-        2,
-        takes="si",
-        of_bytes=True,
-    ),
+    "left": _of(lambda s, n: (s if isinstance(s, bytes) else _text(s))[: max(0, n)], _text_type,
+        2, takes="si", of_bytes=True),
     "right": _of(lambda s, n: _text(s)[-n:] if n > 0 else "", STRING, 2, takes="si"),
     "concat": _of(_concat, _joined_type, 1, 255),
-    "reverse": _of(
-        lambda s: s[::-1] if isinstance(s, list) else _text(s)[::-1],
+    "reverse": _of(lambda s: s[::-1] if isinstance(s, list) else _text(s)[::-1],
         lambda types: types[0] if types[0] is None or types[0].name == ARRAY else STRING,
-        takes="s",
-    ),
+        takes="s"),
     "repeat": _of(lambda s, n: _text(s) * n, STRING, 2, takes="si"),
     "instr": _of(lambda s, t: _text(s).find(_text(t)) + 1, INT, 2, takes="s"),
     "locate position": _of(_located, INT, 2, 3, takes="ssi"),
-    "rlike regexp regexp_like": _of(
-        lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s"
-    ),
+    "rlike regexp regexp_like": _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None,
+        BOOLEAN, 2, takes="s"),
     "regexp_extract": _of(_extracted, STRING, 2, 3, takes="ssi"),
     "size cardinality": _of(_size, INT),
     "array_size": _of(lambda xs: len(_list(xs)), INT),
@@ -648,22 +619,16 @@ _ROWS: dict[str, SqlFunction] = {
     "array_min": _of(lambda xs: _extreme(xs, lesser), _element),
     "array_distinct": _of(_distinct, _array),
     "array_compact": _of(lambda xs: [x for x in _list(xs) if x is not None], _array),
-    "array_remove": _of(
-        lambda xs, x: [v for v in _list(xs) if v is None or not is_equal(v, x)],
-        _array,
-        2,
-        by_element=True,
-    ),
+    "array_remove": _of(lambda xs, x: [v for v in _list(xs) if v is None or not is_equal(v, x)],
+        _array, 2, by_element=True),
     "array_join": _of(_array_joined, STRING, 2, 3, takes=".s"),
     "sort_array": _of(_sorted, _array, 1, 2),
     "array_sort": _of(lambda xs: _sorted(xs, nulls_first=False), _array),
     "array_union": _of(lambda xs, ys: _distinct([*_list(xs), *_list(ys)]), _joined_type, 2),
-    "array_intersect": _of(
-        lambda xs, ys: [x for x in _distinct(xs) if _has_same(ys, x)], _joined_type, 2
-    ),
-    "array_except": _of(
-        lambda xs, ys: [x for x in _distinct(xs) if not _has_same(ys, x)], _joined_type, 2
-    ),
+    "array_intersect": _of(lambda xs, ys: [x for x in _distinct(xs) if _has_same(ys, x)],
+        _joined_type, 2),
+    "array_except": _of(lambda xs, ys: [x for x in _distinct(xs) if not _has_same(ys, x)],
+        _joined_type, 2),
     "slice": _of(_sliced, _array, 3, takes=".i"),
     "flatten": _of(_flat, _element),
     "element_at": _of(_element_at, _element, 2),
@@ -698,7 +663,7 @@ _ROWS: dict[str, SqlFunction] = {
     "unix_millis": _of(lambda t: _micros(t) // 1_000, BIGINT, takes="c"),
     "unix_micros": _of(_micros, BIGINT, takes="c"),
     "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c", reads=False),
-}
+}  # fmt: skip
 """By name, or by several with blanks between."""
 
 FUNCTIONS = {name: row for names, row in _ROWS.items() for name in names.split()}
