@@ -14,8 +14,10 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.partial_matches import EndCounts
 from pyflinkcep.matching.columns import Ints, integers, structs
+from pyflinkcep.matching.memory import give_back
 from pyflinkcep.time import MAX_WATERMARK
 
+_VERY_MANY = 1 << 23  # events, whose memory is worth the time that it takes to give it back
 REACHED = 2  # The kind of a result that is a partial match which took its first event for a stage
 # (whether it is a match or a timeout, its time in epoch milliseconds, stage name to event handles).
 Result = tuple[bool, int, EventMatch]
@@ -67,18 +69,20 @@ class Found:
         """Join results that have the same stages; empty the list, so that each is let go early."""
         stages, dropped = parts[0].stages, sum(part.dropped for part in parts)
         ended = EndCounts.sum(part.ended for part in parts)
-        sizes = [len(part.handles) for part in parts]
-        begins = np.cumsum([0, *sizes[:-1]])
-        ends = [part.ends + begin for part, begin in zip(parts, begins, strict=True)]
-        columns = [
-            [getattr(part, name) for part in parts]
-            for name in ("handles", "stage_of", "times", "kinds")
-        ]
+        events, counts = [len(part.handles) for part in parts], list(map(len, parts))
+        names = ("handles", "stage_of", "ends", "times", "kinds")
+        columns = {name: [getattr(part, name) for part in parts] for name in names}
         parts.clear()
-        handles, stage_of, times, kinds = (np.concatenate(columns.pop(0)) for _ in range(4))
-        return cls(
-            stages, kinds, times, np.concatenate(ends), stage_of, handles, dropped, ended=ended
-        )
+        joined: dict[str, Any] = {}
+        for name in names:
+            joined[name] = np.concatenate(columns.pop(name))
+            if sum(events) >= _VERY_MANY:
+                give_back()
+        result = begin = 0
+        for count, size in zip(counts, events, strict=True):
+            joined["ends"][result : result + count] += begin
+            result, begin = result + count, begin + size
+        return cls(stages, **joined, dropped=dropped, ended=ended)
 
     def __len__(self) -> int:
         """Return the number of results."""

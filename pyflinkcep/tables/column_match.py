@@ -186,13 +186,22 @@ class ColumnMatch:
 
     def run(self, limit: PartialMatchLimit | None, threads: int) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
+        found = self._found(limit, threads)
+        dropped = sum(count for _, _, count in found)
+        matches = [part for own, _, _ in found for part in own]
+        count = sum(map(len, matches))
+        parts = matches + [part for _, own, _ in found for part in own]
+        del found, matches  # all that is joined is let go on the way
+        whole = Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
+        return whole.between(0, count), whole.between(count, len(whole)), dropped
+
+    def _found(
+        self, limit: PartialMatchLimit | None, threads: int
+    ) -> list[tuple[list[Found], list[Found], int]]:
+        """Return what :meth:`Share.run` does of all shares, whose events are not needed then."""
         job = self.in_order(threads, drops=limit is None)
         job.nfa.open(RuntimeContext())
-        found = results(job.shares(limit, threads), threads)
-        matches = [part for own, _, _ in found for part in own]
-        timeouts = [part for _, own, _ in found for part in own]
-        dropped = sum(count for _, _, count in found)
-        return self._joined(matches), self._joined(timeouts), dropped
+        return results(job.shares(limit, threads), threads)
 
     def shares(self, limit: PartialMatchLimit | None, threads: int) -> list[Share]:
         """Return the events in shares of whole keys, as many as threads can make use of."""
@@ -330,9 +339,6 @@ class ColumnMatch:
                 return int(min(places))
             end = until
         return int(size)
-
-    def _joined(self, parts: list[Found]) -> Found:
-        return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
 
 
 @attrs.frozen(eq=False)

@@ -20,7 +20,7 @@ from pyflinkcep.matching.threads import heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.typed_columns import ConditionBits, NumberColumn
-from pyflinkcep.time import MAX_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
@@ -30,6 +30,7 @@ _AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
 _LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
 _MOST_COLUMNS = 6  # C moves at most 8: the row, the time, words of conditions, and fields
 _BITS = 63  # of conditions in a word
+_LOWER = 2**32 - 1  # The lower half of a time
 _ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
@@ -302,8 +303,7 @@ class _Target:
             *((f"word{number}", dtype) for number, dtype in enumerate(words)),
             *((f"field{number}", dtype) for number, dtype in enumerate(fields)),
         ]
-        columns.sort(key=lambda column: -column[1].itemsize)  # without gaps
-        records = np.empty(size, np.dtype(columns, align=True))
+        records = np.empty(size, np.dtype(columns))  # without gaps
         return cls(
             records,
             records["row"],
@@ -334,6 +334,16 @@ class _Stoppable:
             heed()
             yield at, min(_AT_ONCE, end - at)
 
+    @staticmethod
+    def kept(part: _Part) -> Iterator[tuple[slice, _Moments]]:
+        """Yield the kept events of each block whose times are kept."""
+        begin = 0
+        for own in part.times or ():
+            heed()
+            end = begin + len(own.kept)
+            yield slice(begin, end), own
+            begin = end
+
     def events(
         self, keys: pa.ChunkedArray | None, begin: int, end: int, *, only_keys: bool = False
     ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
@@ -360,6 +370,36 @@ class _Stoppable:
 
 
 @attrs.frozen(eq=False)
+class _Moments:
+    """Times of a block in their own unit: of those near each other only the lower half."""
+
+    least: int | None  # None if all bytes are kept
+    kept: Array
+
+    @classmethod
+    def of(cls, times: Ints, room: Array, is_sorted: bool) -> _Moments:
+        """Keep some times, in a part of some room if that is enough."""
+        if not len(times):
+            return cls(None, times)
+        ends = times[[0, -1]] if is_sorted else np.array([times.min(), times.max()])
+        least, most = ends.tolist()
+        if most - least > _LOWER:
+            return cls(None, times.copy())
+        kept = room[: len(times)]
+        kept[:] = times
+        return cls(least, kept)
+
+    @property
+    def times(self) -> Ints:
+        """The times."""
+        if self.least is None:
+            return self.kept
+        found = (self.kept.view(np.uint32) - np.uint32(self.least & _LOWER)).astype(np.int64)
+        found += self.least
+        return found
+
+
+@attrs.frozen(eq=False)
 class _Part:
     """Some rows, whose keys have numbers of their own."""
 
@@ -367,7 +407,7 @@ class _Part:
     end: int
     kept: Sequence[int]  # How many events of each block are kept
     rows: Rows | None  # The rows of these; None if all are kept
-    times: Ints | None  # Their times in their own unit; None if the table has them
+    times: Sequence[_Moments] | None  # Their times, by block; None if the table has them
     fields: Sequence[Array]  # What else is moved of them, unless the table has it
     codes: Ints  # The codes of their keys
     words: Sequence[Array]
@@ -398,17 +438,18 @@ class _Numbered(_Stoppable):
             encoded = identity.encoded(source)
             dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
         numbering = work.numbering(None if dictionary is None else len(dictionary))
-        codes: Any = np.empty(size, np.int32)
+        codes, lower = np.empty((2, size), np.int32)
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
-        moments: Any = None if job.groups is None else np.empty(size, np.int64)
+        moments: list[_Moments] | None = None if job.groups is None else []
         moved: list[Array] = []
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
         for at, times, keys, bits, fields in self.events(source, self.begin, self.end):
             length = len(times)
-            is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
+            is_block_sorted = not (times[1:] < times[:-1]).any()
+            is_sorted = is_sorted and is_block_sorted
             ends += [int(times[0]), int(times[-1])]
             own = _words(bits)
             words = words or [np.empty(size, word.dtype) for word in own]
@@ -421,9 +462,10 @@ class _Numbered(_Stoppable):
                 number = numbering.add(keys, own[0], needed, codes[count:end], chosen)
                 index = chosen[:number].astype(np.intp)
                 chosen[:number] += at
-            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
             if moments is not None:
-                pairs.append((moments, times))
+                chosen_times = times if index is None else times[index]
+                moments.append(_Moments.of(chosen_times, lower[count:], is_block_sorted))
+            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
             for room, given in pairs:
                 target = room[count : count + number]
                 if index is None:
@@ -438,7 +480,7 @@ class _Numbered(_Stoppable):
             self.end,
             kept,
             None if needed is None else rows[:count],
-            None if moments is None else moments[:count],
+            moments,
             [field[:count] for field in moved],
             codes[:count],
             [word[:count] for word in words],
@@ -479,10 +521,12 @@ class _Earliest(_Stoppable):
         """Yield the codes and times of some events."""
         part, work = self.part, self.work
         if part.rows is None:
+            if part.times is not None:
+                yield from ((part.codes[some], own.times) for some, own in self.kept(part))
+                return
             for at, length in self.blocks(part.begin, part.end):
                 some = slice(at - part.begin, at - part.begin + length)
-                own = work.job.times.some(at, length) if part.times is None else part.times[some]
-                yield part.codes[some], own
+                yield part.codes[some], work.job.times.some(at, length)
             return
         # The codes of those that are not kept are not known any more.
         numbering = work.numbering(None if part.dictionary is None else len(part.dictionary))
@@ -517,12 +561,11 @@ class _Scattered(_Stoppable):
         """Yield the place of the first of some kept events, their rows, times and fields."""
         part, job, count = self.part, self.work.job, 0
         if part.times is not None:
-            for at, length in self.blocks(0, len(part.times)):
-                rows: Any = np.arange(at, at + length, dtype=np.int32) + np.int32(part.begin)
-                some = slice(at, at + length)
+            for some, moments in self.kept(part):
+                rows: Any = np.arange(some.start, some.stop, dtype=np.int32) + np.int32(part.begin)
                 if part.rows is not None:
                     rows = part.rows[some]
-                yield at, rows, part.times[some], [field[some] for field in part.fields]
+                yield some.start, rows, moments.times, [field[some] for field in part.fields]
             return
         blocks = self.blocks(part.begin, part.end)
         for (at, length), number in zip(blocks, part.kept, strict=True):
