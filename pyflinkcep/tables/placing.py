@@ -20,7 +20,7 @@ from pyflinkcep.matching.threads import heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.typed_columns import ConditionBits, NumberColumn
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
@@ -438,7 +438,9 @@ class _Numbered(_Stoppable):
             encoded = identity.encoded(source)
             dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
         numbering = work.numbering(None if dictionary is None else len(dictionary))
-        codes, lower = np.empty((2, size), np.int32)
+        # Together, since the allocator keeps what is large enough for the next match.
+        both: Any = np.empty((2, size), np.int32)
+        codes, lower = both
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
         moments: list[_Moments] | None = None if job.groups is None else []

@@ -120,7 +120,7 @@ def _shuffled(column: Any) -> Any:
     return column.take(pa.array(np.random.default_rng(6).permutation(SIZE)))
 
 
-def _apart(first: Any = np.int64(0)) -> Any:
+def _apart(first: int = 0) -> Any:
     """Return times, of which those of a batch are up to years apart, or next to each other."""
     numbers = np.arange(SIZE) + first
     days = np.where(numbers % 300 < 150, numbers, numbers // 150 * 150)
@@ -137,7 +137,7 @@ OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "times out of order": ({"at": _shuffled(events(4).column("at"))}, ["groups"]),
     "times years apart": ({"at": _apart()}, ["groups"]),
     "times years apart, out of order": ({"at": _shuffled(_apart())}, ["groups"]),
-    "times before and after 1970": ({"at": _apart(np.int64(-450))}, ["groups"]),
+    "times before and after 1970": ({"at": _apart(-450)}, ["groups"]),
     "times as milliseconds": ({"at": np.arange(SIZE)}, ["groups"]),
     "times in nanoseconds": (
         {"at": pa.array(np.arange(SIZE) * 1_500, pa.timestamp("ns"))},
