@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
@@ -367,7 +367,9 @@ def _values(table: pa.Table, path: str, rows: Ints) -> list[Any]:
 
 def value_at(event: Any, path: str) -> Any:
     """Return a field of an event, or of a struct in it."""
-    if event is None or path in event or "." not in path:
-        return None if event is None else event.get(path)
+    if not isinstance(event, Mapping):  # a value that has no fields
+        return None
+    if path in event or "." not in path:
+        return event.get(path)
     first, _, rest = path.partition(".")
     return value_at(event.get(first), rest)

@@ -260,8 +260,9 @@ class KeyNumbers:
 
     def _numbers(self, position: int, key: Field, codes: Ints) -> Ints:
         """Return the numbers of values by their codes in a field."""
+        paths = self._paths[position]  # none if the input has none of the fields
         # Two codes of fractions may be one value: of 0.0 and -0.0.
-        if len(self._paths[position]) < 2 and self._of(key.path).type not in (DOUBLE, TIMESTAMP):
+        if not paths or (len(paths) < 2 and self._of(paths[0]).type not in (DOUBLE, TIMESTAMP)):
             return codes + 1
         used, inverse = np.unique(codes, return_inverse=True)
         known = self._values[position]

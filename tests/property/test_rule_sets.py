@@ -39,6 +39,9 @@ EQL = [
     "sequence by k with maxspan=4ms [a where price > 1] ![b where true]",
     "sequence by j [a where true] with runs=2 [c where price < 4]",
     'any where name == "a" | head 2',
+    "sequence by ?absent, k with maxspan=6ms [a where true] [b where true]",
+    "sequence by ?j.absent with maxspan=7ms [a where true] ![c where true] [b where price > 1]",
+    "sequence [a where true] by ?k [b where true] by ?absent until [c where true] by ?k",
 ]
 SIGMA = [
     ({"type": "event_count", "rules": ["a"], "group-by": ["k"], "condition": {"gte": 2}}, ["a"]),
