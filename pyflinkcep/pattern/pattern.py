@@ -3,34 +3,43 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from importlib import import_module
 from math import factorial
-from typing import Any, NoReturn, Self, SupportsIndex, cast, overload
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, cast, overload
 
 import attrs
 
-from pyflinkcep.conditions import SubtypeCondition
+from pyflinkcep.conditions import BooleanConditions, IterativeCondition, SubtypeCondition
 from pyflinkcep.errors import (
     Contiguity,
     InvalidArgumentError,
     MalformedPatternException,
     MissingConditionError,
     NotSupportedError,
+    Place,
+    UnusedResultWarning,
+    caller,
 )
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
-from pyflinkcep.pattern.display import SHOWN, one_line
-from pyflinkcep.pattern.linked_stages import LinkedStages, PatternT, stages_of
+from pyflinkcep.pattern.display import SHOWN, one_line, stage_table
 from pyflinkcep.pattern.stage import (
     Change,
     Combination,
     ConsumingStrategy,
     Quantifier,
     Stage,
+    Times,
     WithinType,
 )
+
+if TYPE_CHECKING:
+    from pyflinkcep.show import Diagram
+
 
 _MOST_PARTS = 6
 """The most patterns of ``allOf``; it has that many factorial orders."""
@@ -113,9 +122,282 @@ def _with_groups(stage: Stage) -> list[Stage]:
     return [stage, *(found for part in stage.inside for found in _with_groups(part))]
 
 
+# --- results that are dropped
+
+
+@attrs.define(eq=False)
+class _Result:
+    """The result of one call, its caller, and its later use."""
+
+    call: str
+    place: str
+    pattern: weakref.ref[Any]
+    used: bool = False
+    shown: bool = False
+    told: bool = False
+    changed: list[_Result] = attrs.field(factory=list)
+
+    def is_lost(self) -> bool:
+        """Whether neither it nor a copy can still be used; notebooks keep what they show."""
+        is_away = self.shown or self.pattern() is None
+        return not self.used and is_away and all(copy.is_lost() for copy in self.changed)
+
+
+class Usage:
+    """
+    The use of one pattern and of its changed copies.
+
+    A copy is lost if it is gone, or was only shown at a prompt, and was used at most for copies
+    that are lost too. Using the original after that suggests a forgotten assignment.
+    """
+
+    __slots__ = ("_origin", "_results")
+
+    def __init__(self) -> None:
+        self._origin: _Result | None = None
+        self._results: list[_Result] = []
+
+    def returned(self, call: str, copy: Any, usage: Usage) -> None:
+        """Record that a call returned a changed copy, and the usage of the copy."""
+        self._tell_lost()
+        frame = caller()
+        place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "?"
+        usage._origin = _Result(call, place, weakref.ref(copy))
+        self._results = [result for result in self._results if not (result.used or result.told)]
+        self._results.append(usage._origin)
+        if self._origin is not None:
+            self._origin.changed.append(usage._origin)
+
+    def used(self) -> None:
+        """Record that the pattern is used, and warn of lost copies."""
+        if self._origin is not None:
+            self._origin.used = True
+        self._tell_lost()
+
+    def shown(self) -> None:
+        """Record that the pattern is shown at a prompt."""
+        if self._origin is not None:
+            self._origin.shown = True
+
+    def __reduce__(self) -> tuple[type[Usage], tuple[()]]:
+        return Usage, ()
+
+    def _tell_lost(self) -> None:
+        for result in self._results:
+            if result.is_lost() and not result.told:
+                result.told = True
+                _warn(result)
+
+
+def _warn(result: _Result) -> None:
+    Place.here().warn(
+        f"the result of {result.call}(...) at {result.place} was dropped, and the pattern is "
+        f"used without it: patterns are immutable. Write pattern = pattern.{result.call}(...).",
+        UnusedResultWarning,
+    )
+
+
+# --- patterns
+
+
 @attrs.frozen(eq=False, repr=False)
-class LastStage(LinkedStages[PatternT]):
-    """A pattern whose last stage changes; each method returns a copy."""
+class Pattern:
+    """
+    A sequence of stages, each with a condition, a quantifier and a contiguity.
+
+    Start with :meth:`begin`. A pattern is immutable: methods that describe the last stage
+    (``where``, ``oneOrMore``, ``within`` …) return a changed copy, and methods that name a new
+    stage (``next``, ``followedBy`` …) return a longer pattern. So two patterns may share a prefix,
+    a refused call changes nothing, and a notebook cell can run twice.
+
+    Warns
+    -----
+    UnusedResultWarning
+        If the result of a method is discarded and the pattern is used without it.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.pattern.Pattern`` (Flink 2.3.0).
+    Differs from Flink: ``start.where(condition)`` on a line of its own has no effect, as with a
+    DataFrame; write ``start = start.where(condition)``.
+
+    Cost: a loop or ``followedByAny`` without a window keeps its partial matches forever.
+
+    Examples
+    --------
+    >>> pattern = (
+    ...     Pattern.begin("a").where(lambda e: e == "a")
+    ...     .followedBy("b").where(lambda e: e == "b").oneOrMore()
+    ... )
+    >>> pattern
+    Pattern(a → b+)
+    >>> strict, loose = pattern.next("c"), pattern.followedBy("c")
+    >>> strict, loose
+    (Pattern(a → b+ ⇒ c), Pattern(a → b+ → c))
+    """
+
+    _stage: Stage  # The last stage
+    _previous: Pattern | None  # The pattern without it; None for the first stage
+    _skip: AfterMatchSkipStrategy  # The strategy passed to ``begin``
+    _usage: Usage = attrs.field(factory=Usage, init=False)
+
+    @overload
+    @staticmethod
+    def begin(
+        name: str, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
+    ) -> Pattern: ...
+    @overload
+    @staticmethod
+    def begin(
+        name: Pattern, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
+    ) -> GroupPattern: ...
+    @staticmethod
+    def begin(
+        name: str | Pattern, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
+    ) -> Pattern:
+        """
+        Start a pattern with a stage, or with a group of stages.
+
+        Parameters
+        ----------
+        name : str or Pattern
+            The stage's name, or the pattern to use as a group. Names are unique in a pattern.
+        afterMatchSkipStrategy : AfterMatchSkipStrategy, optional
+            Which partial matches a match makes superfluous; ``noSkip()`` by default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an argument is of another kind.
+        """
+        skip = afterMatchSkipStrategy
+        if skip is None:
+            skip = AfterMatchSkipStrategy.noSkip()
+        if not isinstance(skip, AfterMatchSkipStrategy):
+            raise InvalidArgumentError(
+                f"begin: expected an AfterMatchSkipStrategy, got {skip!r}",
+                "write AfterMatchSkipStrategy.skipPastLastEvent(), or another of its methods",
+            )
+        return _pattern(name, ConsumingStrategy.STRICT, None, skip)
+
+    @staticmethod
+    def oneOf(*patterns: Pattern) -> GroupPattern:
+        """
+        Return a group that matches where one of several patterns does.
+
+        Use it like a group: in ``begin``, ``next``, ``followedBy`` or ``followedByAny``, or first.
+        It has the matches of the pattern with each alternative written in its place; events that
+        fit several alternatives make a match for each.
+
+        Parameters
+        ----------
+        patterns : Pattern
+            The alternatives. Stages that none of the others has are missing in their matches.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none, or something else than a Pattern.
+        MalformedPatternException
+            If several alternatives may match without an event.
+        NotSupportedError
+            If an alternative has a window or a skip strategy of its own, or ends with
+            ``notFollowedBy``.
+
+        Notes
+        -----
+        Differs from Flink, which has no alternatives.
+
+        Examples
+        --------
+        >>> from pyflinkcep.testing import match
+        >>> card = Pattern.begin("card").where(lambda e: e == "card")
+        >>> cash = Pattern.begin("cash").where(lambda e: e == "cash")
+        >>> paid = Pattern.oneOf(card, cash).next("ship").where(lambda e: e == "ship")
+        >>> paid
+        Pattern((card | cash) ⇒ ship)
+        >>> match(paid, ["cash", "ship"])
+        [{'cash': ['cash'], 'ship': ['ship']}]
+        """
+        return _combined(Combination("oneOf"), patterns)
+
+    @staticmethod
+    def allOf(*patterns: Pattern, joinedBy: Contiguity = "followedBy") -> GroupPattern:
+        """
+        Return a group that matches where all of several patterns do, in any order.
+
+        Each takes its events before the next one begins. Use it like :meth:`oneOf`: it has the
+        matches of the pattern with each order of the patterns written in its place.
+
+        Parameters
+        ----------
+        patterns : Pattern
+            At most six patterns.
+        joinedBy : {"followedBy", "next", "followedByAny"}
+            How each follows the one before it. What is before the group is up to the method that
+            appends it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none or more than six, or something else than a Pattern.
+        MalformedPatternException
+            If one of them may match without an event.
+        NotSupportedError
+            As in :meth:`oneOf`, and if a loop in it has a window for the gaps.
+
+        Notes
+        -----
+        Differs from Flink, which has no such group.
+
+        Examples
+        --------
+        >>> from pyflinkcep.testing import match
+        >>> order = Pattern.begin("order").where(lambda e: e == "order")
+        >>> pay = Pattern.begin("pay").where(lambda e: e == "pay")
+        >>> both = Pattern.allOf(order, pay).followedBy("ship").where(lambda e: e == "ship")
+        >>> match(both, ["pay", "order", "ship"])
+        [{'pay': ['pay'], 'order': ['order'], 'ship': ['ship']}]
+        """
+        return _combined(Combination("allOf", joined_by(joinedBy)), patterns)
+
+    # --- the next stage
+
+    @overload
+    def next(self, name: str) -> Pattern: ...
+    @overload
+    def next(self, name: Pattern) -> GroupPattern: ...
+    def next(self, name: str | Pattern) -> Pattern:
+        """Append a stage, or group, whose event must come directly after (strict contiguity)."""
+        return self._append(name, ConsumingStrategy.STRICT)
+
+    @overload
+    def followedBy(self, name: str) -> Pattern: ...
+    @overload
+    def followedBy(self, name: Pattern) -> GroupPattern: ...
+    def followedBy(self, name: str | Pattern) -> Pattern:
+        """Append a stage, or group, that takes the next event that fits (relaxed contiguity)."""
+        return self._append(name, ConsumingStrategy.SKIP_TILL_NEXT)
+
+    @overload
+    def followedByAny(self, name: str) -> Pattern: ...
+    @overload
+    def followedByAny(self, name: Pattern) -> GroupPattern: ...
+    def followedByAny(self, name: str | Pattern) -> Pattern:
+        """Append a stage, or group, that tries every later event that fits."""
+        return self._append(name, ConsumingStrategy.SKIP_TILL_ANY)
+
+    def notNext(self, name: str) -> Pattern:
+        """Append a stage whose event must not come directly after."""
+        return self._append_not(name, ConsumingStrategy.NOT_NEXT)
+
+    def notFollowedBy(self, name: str) -> Pattern:
+        """
+        Append a stage whose event must not come before the next stage's.
+
+        As the last stage it needs a window, at whose end the match is emitted.
+        """
+        return self._append_not(name, ConsumingStrategy.NOT_FOLLOW)
 
     # --- the condition of the last stage
 
@@ -279,170 +561,114 @@ class LastStage(LinkedStages[PatternT]):
         """Require the repetitions to follow each other directly."""
         return self._with("consecutive", self._stage.consecutive())
 
-    # --- helpers
+    # --- what it is
 
-    def _with(self, call: str, stage: Stage) -> Self:
-        """Return the pattern with its last stage changed by a call."""
-        copy = attrs.evolve(self, stage=stage)
-        self._usage.returned(call, copy, copy._usage)
-        return copy
+    def getPrevious(self) -> Pattern | None:
+        """Return the pattern without its last stage; None for the first stage."""
+        return self._previous
 
+    def getName(self) -> str:
+        """Return the last stage's name."""
+        return self._read().name
 
-@attrs.frozen(eq=False, repr=False)
-class Pattern(LastStage["Pattern"]):
-    """
-    A sequence of stages, each with a condition, a quantifier and a contiguity.
+    def getQuantifier(self) -> Quantifier:
+        """Return the last stage's quantifier."""
+        return self._read().quantifier
 
-    Start with :meth:`begin`. A pattern is immutable: methods that describe the last stage
-    (``where``, ``oneOrMore``, ``within`` …) return a changed copy, and methods that name a new
-    stage (``next``, ``followedBy`` …) return a longer pattern. So two patterns may share a prefix,
-    a refused call changes nothing, and a notebook cell can run twice.
+    def getTimes(self) -> Times | None:
+        """Return the range of repetitions; None without a quantifier."""
+        return self._read().times
 
-    Warns
-    -----
-    UnusedResultWarning
-        If the result of a method is discarded and the pattern is used without it.
+    def getCondition(self) -> IterativeCondition:
+        """Return the last stage's condition; by default the one that always holds."""
+        condition = self._read().condition
+        return BooleanConditions.trueFunction() if condition is None else condition
 
-    Notes
-    -----
-    Ports ``org.apache.flink.cep.pattern.Pattern`` (Flink 2.3.0).
-    Differs from Flink: ``start.where(condition)`` on a line of its own has no effect, as with a
-    DataFrame; write ``start = start.where(condition)``.
+    def getUntilCondition(self) -> IterativeCondition | None:
+        """Return the condition that ends the loop."""
+        return self._read().until
 
-    Cost: a loop or ``followedByAny`` without a window keeps its partial matches forever.
+    def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
+        """Return the window in milliseconds; None if none was set."""
+        return self._read().windows.get(withinType)
 
-    Examples
-    --------
-    >>> pattern = (
-    ...     Pattern.begin("a").where(lambda e: e == "a")
-    ...     .followedBy("b").where(lambda e: e == "b").oneOrMore()
-    ... )
-    >>> pattern
-    Pattern(a → b+)
-    >>> strict, loose = pattern.next("c"), pattern.followedBy("c")
-    >>> strict, loose
-    (Pattern(a → b+ ⇒ c), Pattern(a → b+ → c))
-    """
+    def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
+        """Return the skip strategy passed to ``begin``."""
+        return self._skip
 
-    @overload
-    @staticmethod
-    def begin(
-        name: str, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
-    ) -> Pattern: ...
-    @overload
-    @staticmethod
-    def begin(
-        name: Pattern, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
-    ) -> GroupPattern: ...
-    @staticmethod
-    def begin(
-        name: str | Pattern, afterMatchSkipStrategy: AfterMatchSkipStrategy | None = None
-    ) -> Pattern:
+    def stages(self) -> list[Pattern]:
+        """Return the pattern up to each of its stages, first to last; a group counts as one."""
+        chain = []
+        stage: Pattern | None = self
+        while stage is not None:
+            stage._usage.used()
+            chain.append(stage)
+            stage = stage._previous
+        return chain[::-1]
+
+    def with_conditions(self, change: Change) -> Pattern:
+        """Return the pattern with each condition replaced, including those inside groups."""
+        made: Pattern | None = None
+        for part in self.stages():
+            made = part._replaced(part._stage.with_conditions(change), made, change)
+        assert made is not None
+        return made
+
+    def describe(self) -> str:
+        """Return the pattern on one line, such as ``a → b+ ⇒ c``; for logs and job names."""
+        self._usage.used()
+        return one_line(stages_of(self))
+
+    def diagram(self, automaton: bool = False) -> Diagram:
         """
-        Start a pattern with a stage, or with a group of stages.
+        Return a picture of the pattern, which a notebook shows.
 
         Parameters
         ----------
-        name : str or Pattern
-            The stage's name, or the pattern to use as a group. Names are unique in a pattern.
-        afterMatchSkipStrategy : AfterMatchSkipStrategy, optional
-            Which partial matches a match makes superfluous; ``noSkip()`` by default.
+        automaton : bool
+            Whether to draw the states that the pattern is compiled to, with the edges that take an
+            event, ignore it or try it on the next state, instead of its stages.
+
+        Returns
+        -------
+        Diagram
+            The picture, with ``svg``, ``mermaid``, ``dot`` and ``save(path)``.
 
         Raises
         ------
-        InvalidArgumentError
-            If an argument is of another kind.
-        """
-        skip = afterMatchSkipStrategy
-        if skip is None:
-            skip = AfterMatchSkipStrategy.noSkip()
-        if not isinstance(skip, AfterMatchSkipStrategy):
-            raise InvalidArgumentError(
-                f"begin: expected an AfterMatchSkipStrategy, got {skip!r}",
-                "write AfterMatchSkipStrategy.skipPastLastEvent(), or another of its methods",
-            )
-        return _pattern(name, ConsumingStrategy.STRICT, None, skip)
-
-    @staticmethod
-    def oneOf(*patterns: Pattern) -> GroupPattern:
-        """
-        Return a group that matches where one of several patterns does.
-
-        Use it like a group: in ``begin``, ``next``, ``followedBy`` or ``followedByAny``, or first.
-        It has the matches of the pattern with each alternative written in its place; events that
-        fit several alternatives make a match for each.
-
-        Parameters
-        ----------
-        patterns : Pattern
-            The alternatives. Stages that none of the others has are missing in their matches.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is none, or something else than a Pattern.
         MalformedPatternException
-            If several alternatives may match without an event.
-        NotSupportedError
-            If an alternative has a window or a skip strategy of its own, or ends with
-            ``notFollowedBy``.
-
-        Notes
-        -----
-        Differs from Flink, which has no alternatives.
+            If the automaton is asked for and the pattern cannot run.
 
         Examples
         --------
-        >>> from pyflinkcep.testing import match
-        >>> card = Pattern.begin("card").where(lambda e: e == "card")
-        >>> cash = Pattern.begin("cash").where(lambda e: e == "cash")
-        >>> paid = Pattern.oneOf(card, cash).next("ship").where(lambda e: e == "ship")
-        >>> paid
-        Pattern((card | cash) ⇒ ship)
-        >>> match(paid, ["cash", "ship"])
-        [{'cash': ['cash'], 'ship': ['ship']}]
+        >>> from pyflinkcep import Pattern
+        >>> pattern = Pattern.begin("a").followedBy("b").oneOrMore()
+        >>> pattern.diagram()
+        Diagram(a → b+)
+        >>> pattern.diagram(automaton=True).svg.startswith("<svg")
+        True
         """
-        return _combined(Combination("oneOf"), patterns)
+        self._usage.used()
+        if automaton:
+            return cast("Diagram", import_module("pyflinkcep").automaton_diagram(self))
+        return self._drawn()
 
-    @staticmethod
-    def allOf(*patterns: Pattern, joinedBy: Contiguity = "followedBy") -> GroupPattern:
-        """
-        Return a group that matches where all of several patterns do, in any order.
+    def __repr__(self) -> str:
+        self._usage.shown()
+        return f"Pattern({one_line(stages_of(self))})"
 
-        Each takes its events before the next one begins. Use it like :meth:`oneOf`: it has the
-        matches of the pattern with each order of the patterns written in its place.
+    def _repr_html_(self) -> str:
+        self._usage.shown()
+        chain = stages_of(self)
+        picture = self._drawn().html
+        table = stage_table(chain, self._skip)
+        return f"{picture}<details><summary>as a table</summary>{table}</details>"
 
-        Parameters
-        ----------
-        patterns : Pattern
-            At most six patterns.
-        joinedBy : {"followedBy", "next", "followedByAny"}
-            How each follows the one before it. What is before the group is up to the method that
-            appends it.
+    def _drawn(self) -> Diagram:
+        """Return the stages as a diagram, whose modules no worker needs."""
+        from pyflinkcep.pattern.stage_diagram import stage_diagram
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is none or more than six, or something else than a Pattern.
-        MalformedPatternException
-            If one of them may match without an event.
-        NotSupportedError
-            As in :meth:`oneOf`, and if a loop in it has a window for the gaps.
-
-        Notes
-        -----
-        Differs from Flink, which has no such group.
-
-        Examples
-        --------
-        >>> from pyflinkcep.testing import match
-        >>> order = Pattern.begin("order").where(lambda e: e == "order")
-        >>> pay = Pattern.begin("pay").where(lambda e: e == "pay")
-        >>> both = Pattern.allOf(order, pay).followedBy("ship").where(lambda e: e == "ship")
-        >>> match(both, ["pay", "order", "ship"])
-        [{'pay': ['pay'], 'order': ['order'], 'ship': ['ship']}]
-        """
-        return _combined(Combination("allOf", joined_by(joinedBy)), patterns)
+        return stage_diagram(stages_of(self), self._skip)
 
     # --- patterns as data
 
@@ -517,45 +743,20 @@ class Pattern(LastStage["Pattern"]):
         write = import_module("pyflinkcep").pattern_to_json
         return cast("dict[str, Any]", write(self, conditions))
 
-    # --- the next stage
-
-    @overload
-    def next(self, name: str) -> Pattern: ...
-    @overload
-    def next(self, name: Pattern) -> GroupPattern: ...
-    def next(self, name: str | Pattern) -> Pattern:
-        """Append a stage, or group, whose event must come directly after (strict contiguity)."""
-        return self._append(name, ConsumingStrategy.STRICT)
-
-    @overload
-    def followedBy(self, name: str) -> Pattern: ...
-    @overload
-    def followedBy(self, name: Pattern) -> GroupPattern: ...
-    def followedBy(self, name: str | Pattern) -> Pattern:
-        """Append a stage, or group, that takes the next event that fits (relaxed contiguity)."""
-        return self._append(name, ConsumingStrategy.SKIP_TILL_NEXT)
-
-    @overload
-    def followedByAny(self, name: str) -> Pattern: ...
-    @overload
-    def followedByAny(self, name: Pattern) -> GroupPattern: ...
-    def followedByAny(self, name: str | Pattern) -> Pattern:
-        """Append a stage, or group, that tries every later event that fits."""
-        return self._append(name, ConsumingStrategy.SKIP_TILL_ANY)
-
-    def notNext(self, name: str) -> Pattern:
-        """Append a stage whose event must not come directly after."""
-        return self._append_not(name, ConsumingStrategy.NOT_NEXT)
-
-    def notFollowedBy(self, name: str) -> Pattern:
-        """
-        Append a stage whose event must not come before the next stage's.
-
-        As the last stage it needs a window, at whose end the match is emitted.
-        """
-        return self._append_not(name, ConsumingStrategy.NOT_FOLLOW)
-
     # --- helpers
+
+    def _replaced(self, stage: Stage, previous: Pattern | None, change: Change) -> Pattern:
+        return attrs.evolve(self, stage=stage, previous=previous)
+
+    def _read(self) -> Stage:
+        self._usage.used()
+        return self._stage
+
+    def _with(self, call: str, stage: Stage) -> Self:
+        """Return the pattern with its last stage changed by a call."""
+        copy = attrs.evolve(self, stage=stage)
+        self._usage.returned(call, copy, copy._usage)
+        return copy
 
     def _append(self, what: str | Pattern, strategy: ConsumingStrategy) -> Pattern:
         self._usage.used()
@@ -617,7 +818,7 @@ class GroupPattern(Pattern):
         """Raise NotSupportedError: a group has no condition of its own."""
         raise _no_condition("subtype", "subtype()")
 
-    def _replaced(self, stage: Stage, previous: Any, change: Change) -> Pattern:
+    def _replaced(self, stage: Stage, previous: Pattern | None, change: Change) -> Pattern:
         parts = tuple(part.with_conditions(change) for part in self._parts)
         return attrs.evolve(self, stage=stage, previous=previous, parts=parts)
 
@@ -670,3 +871,18 @@ def _combined(combination: Combination, patterns: tuple[Pattern, ...]) -> GroupP
         part._usage.used()
     stage = combined(combination, [stages_of(part) for part in patterns])
     return GroupPattern(stage, None, AfterMatchSkipStrategy.noSkip(), parts=patterns)
+
+
+def stage_of(pattern: Pattern) -> Stage:
+    """Return the settings of the last stage of a pattern."""
+    return pattern._stage
+
+
+def stages_of(pattern: Pattern) -> tuple[Stage, ...]:
+    """Return the settings of the stages of a pattern, first to last."""
+    chain = [pattern._stage]
+    before = pattern._previous
+    while before is not None:
+        chain.append(before._stage)
+        before = before._previous
+    return tuple(chain[::-1])

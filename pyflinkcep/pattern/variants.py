@@ -12,8 +12,7 @@ import attrs
 from pyflinkcep.errors import CepError
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import SHOWN, one_line
-from pyflinkcep.pattern.linked_stages import stages_of
-from pyflinkcep.pattern.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern.pattern import GroupPattern, Pattern, stages_of
 from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, QuantifierProperty, Stage
 
 Variation = Literal["contiguity", "quantifiers", "skip"]

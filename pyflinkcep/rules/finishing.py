@@ -9,7 +9,7 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.pattern import stages_of
 from pyflinkcep.pattern.stage import QuantifierProperty, Stage
 from pyflinkcep.rules.rule import DROP, Rule
 

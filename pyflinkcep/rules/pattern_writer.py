@@ -31,7 +31,7 @@ from pyflinkcep.pattern.aftermatch import (
     SkipToNextStrategy,
 )
 from pyflinkcep.pattern.coercion import as_condition
-from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.pattern import stages_of
 from pyflinkcep.pattern.stage import QuantifierProperty, Stage
 from pyflinkcep.rules.aviator import aviator_of_sql
 from pyflinkcep.rules.pattern_reader import (

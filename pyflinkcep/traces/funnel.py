@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import percentile
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.pattern import stages_of
 from pyflinkcep.pattern.stage import QuantifierProperty, Stage
 from pyflinkcep.show.charts import Chart, funnel_chart, readable
 from pyflinkcep.show.diagram import Report

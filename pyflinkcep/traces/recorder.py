@@ -33,7 +33,7 @@ from pyflinkcep.expressions.evaluator import Compared, compared_in_match, compar
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.pattern import stages_of
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.traces.model import (
     Answer,

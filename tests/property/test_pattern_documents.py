@@ -20,7 +20,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.expressions.parser import event_tree, sql_condition
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.pattern import stages_of
 from pyflinkcep.rules.aviator import aviator_of_sql, sql_of_aviator
 from tests.property.combined_patterns import Writer, whole
 from tests.property.strategies import NameIn, PatternSpec, Rising, patterns

@@ -28,8 +28,7 @@ from pyflinkcep.engines.flink.nfa.state import (
 )
 from pyflinkcep.errors import MalformedPatternException, NotSupportedError, did_you_mean
 from pyflinkcep.expressions.tree import WHOLE, MatchExpression
-from pyflinkcep.pattern.linked_stages import stage_of, stages_of
-from pyflinkcep.pattern.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern.pattern import GroupPattern, Pattern, stage_of, stages_of
 from pyflinkcep.pattern.stage import (
     ConsumingStrategy,
     Quantifier,
