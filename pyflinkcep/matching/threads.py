@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 _SHARES = 2  # of each thread, since some keys need more work than others
 LEAST_SHARE = 1 << 15  # events
 
-ResultT_co = TypeVar("ResultT_co", covariant=True)
-
-
-class Part(Protocol[ResultT_co]):
-    """A part of a job."""
-
-    def run(self) -> ResultT_co:
-        """Do it; raise soon if :func:`heed` or the kernel does, which a part is told by."""
+ResultT = TypeVar("ResultT")
 
 
 _TOLD: ContextVar[bytearray | None] = ContextVar("_TOLD", default=None)
@@ -76,15 +69,17 @@ def cuts(begins: Ints, size: int, threads: int) -> list[int]:
     return [0, *dict.fromkeys(begins[ends[ends < len(begins)]].tolist()), size]
 
 
-def results(parts: Sequence[Part[ResultT_co]], threads: int) -> list[ResultT_co]:
+def results(parts: Sequence[Callable[[], ResultT]], threads: int) -> list[ResultT]:
     """
-    Return what parts give, in their order.
+    Return what parts of a job give, in their order.
+
+    A part raises soon if :func:`heed` or the kernel does, which it is told by.
 
     The caller's thread works too, since only the main thread hears Ctrl-C. Of several errors the
     one of the first part is raised, as if the parts were done one after the other.
     """
     if min(threads, len(parts)) < 2:
-        return [part.run() for part in parts]
+        return [part() for part in parts]
     job = _Job(parts)
     count = len(parts)
     del parts
@@ -106,7 +101,7 @@ def results(parts: Sequence[Part[ResultT_co]], threads: int) -> list[ResultT_co]
 class _Job:
     """Parts that threads take one by one."""
 
-    def __init__(self, parts: Sequence[Part[Any]]) -> None:
+    def __init__(self, parts: Sequence[Callable[[], Any]]) -> None:
         self.found: dict[int, Any] = {}
         self.failed: dict[int, BaseException] = {}
         self._parts = dict(enumerate(parts))  # those that are not done, for their memory
@@ -123,7 +118,7 @@ class _Job:
                 return
             try:
                 with _heeding(self._flags[number]):
-                    self.found[number] = self._parts[number].run()
+                    self.found[number] = self._parts[number]()
                 del self._parts[number]
             except Exception as error:
                 self.failed[number] = error

@@ -555,7 +555,7 @@ def _matched(rows: StandardRows, table: pa.Table, order: _Order, threads: int) -
         threads = 1
     begins = np.r_[0, order.ends][:-1]
     at = np.searchsorted(order.ends, cuts(begins, len(order.rows), threads), "right").tolist()
-    shares = [_Share(rows, table, order, first, last) for first, last in pairwise(at)]
+    shares = [_Share(rows, table, order, first, last).run for first, last in pairwise(at)]
     return OutputRows.concat(list(chain.from_iterable(results(shares, threads))))
 
 

@@ -32,7 +32,7 @@ def reached_groups(
     placed.nfa.open(RuntimeContext())
     numbers = {step.stage: step.number for step in steps}
     by_stage = np.asarray([numbers.get(stage, 0) for stage in placed.nfa.stages])
-    shares = [_Share(share, by_stage, settings) for share in placed.shares(None, threads)]
+    shares = [_Share(share, by_stage, settings).run for share in placed.shares(None, threads)]
     parts: dict[tuple[Any, ...], dict[int, list[_Times]]] = {} if settings.by else {(): {}}
     for own in results(shares, threads):
         for group, step, found in own:

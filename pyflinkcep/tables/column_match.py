@@ -201,7 +201,7 @@ class ColumnMatch:
         """Return what :meth:`Share.run` does of all shares, whose events are not needed then."""
         job = self.in_order(threads, drops=limit is None)
         job.nfa.open(RuntimeContext())
-        return results(job.shares(limit, threads), threads)
+        return results([share.run for share in job.shares(limit, threads)], threads)
 
     def shares(self, limit: PartialMatchLimit | None, threads: int) -> list[Share]:
         """Return the events in shares of whole keys, as many as threads can make use of."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +181,7 @@ class _Work:
             cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
         else:
             cuts = groups.cuts(count)
-        parts = results([_Numbered(self, *ends) for ends in pairwise(cuts)], self.threads)
+        parts = results([partial(self._numbered, *ends) for ends in pairwise(cuts)], self.threads)
         ends = [end for part in parts for end in part.ends]
         is_sorted = all(part.is_sorted for part in parts) and ends == sorted(ends)
         codes = self._merged(parts)
@@ -212,7 +213,7 @@ class _Work:
     def _earliest(self, parts: Sequence[_Part], codes: Sequence[Any], size: int) -> Ints:
         """Return the time of the earliest event by code."""
         earliest = np.full(size, MAX_WATERMARK)
-        lows = results([_Earliest(self, part) for part in parts], self.threads)
+        lows = results([partial(self._lows, part) for part in parts], self.threads)
         for own, low in zip(codes, lows, strict=True):
             if own is None:
                 np.minimum(earliest, low[:size], out=earliest)
@@ -240,7 +241,7 @@ class _Work:
         scattered = []
         for part, own in zip(parts, codes, strict=True):
             begins = starts.copy() if own is None else starts[own]
-            scattered.append(_Scattered(self, part, begins, target, not is_sorted))
+            scattered.append(partial(self._scatter, part, begins, target, is_exact=not is_sorted))
             starts[every if own is None else own] += part.counts[every]
         results(scattered, self.threads)
         if not is_sorted:
@@ -248,13 +249,180 @@ class _Work:
             places = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
             cuts = [0, *dict.fromkeys(firsts[places[places < len(firsts)]].tolist()), size]
             shares = [
-                _Sorted(self, target, firsts[(firsts >= begin) & (firsts < end)], begin, end)
-                for begin, end in pairwise(cuts)
-                if begin < end
+                partial(self._sort, target, firsts[(firsts >= a) & (firsts < b)], a, b)
+                for a, b in pairwise(cuts)
+                if a < b
             ]
             results(shares, self.threads)
         moved = None if fields is None else target.fields
         return Placed(target.rows, target.times, target.words, firsts, size, moved)
+
+    # --- what a thread does
+
+    def _numbered(self, begin: int, end: int) -> _Part:
+        """Find the numbers of keys, and the bits of conditions, in some rows."""
+        job, size, source, dictionary = self.job, end - begin, None, None
+        if self.source is not None and job.groups is None:
+            source = self.source.slice(begin, size)
+        if source is not None and not self.is_whole:
+            encoded = identity.encoded(source)
+            dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
+        numbering = self.numbering(None if dictionary is None else len(dictionary))
+        # Together, since the allocator keeps what is large enough for the next match.
+        both: Any = np.empty((2, size), np.int32)
+        codes, lower = both
+        needed = job.needed
+        rows: Any = None if needed is None else np.empty(size, np.int32)
+        moments: list[_Moments] | None = None if job.groups is None else []
+        moved: list[Array] = []
+        words: list[Array] = []
+        kept: list[int] = []
+        count, ends, is_sorted = 0, [], True
+        for at, times, keys, bits, fields in self._events(source, begin, end):
+            length = len(times)
+            is_block_sorted = not (times[1:] < times[:-1]).any()
+            is_sorted = is_sorted and is_block_sorted
+            ends += [int(times[0]), int(times[-1])]
+            own = _words(bits)
+            words = words or [np.empty(size, word.dtype) for word in own]
+            moved = moved or [np.empty(size, field.dtype) for field in fields]
+            index, until = None, count + length
+            if needed is None:
+                number = numbering.add(keys, None, None, codes[count:until], None)
+            else:
+                chosen = rows[count:until]
+                number = numbering.add(keys, own[0], needed, codes[count:until], chosen)
+                index = chosen[:number].astype(np.intp)
+                chosen[:number] += at
+            if moments is not None:
+                chosen_times = times if index is None else times[index]
+                moments.append(_Moments.of(chosen_times, lower[count:], is_block_sorted))
+            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
+            for room, given in pairs:
+                target = room[count : count + number]
+                if index is None:
+                    target[:] = given
+                else:
+                    np.take(given, index, out=target, mode="clip")
+            kept.append(number)
+            count += number
+        values, counts, order = numbering.found()
+        return _Part(
+            begin,
+            end,
+            kept,
+            None if needed is None else rows[:count],
+            moments,
+            [field[:count] for field in moved],
+            codes[:count],
+            [word[:count] for word in words],
+            None if values is None else np.frombuffer(values, np.int64),
+            np.frombuffer(counts, np.int32),
+            None if order is None else np.frombuffer(order, np.int32),
+            dictionary,
+            source,
+            is_sorted and ends == sorted(ends),
+            ends[:1] + ends[-1:],
+        )
+
+    def _events(
+        self, keys: pa.ChunkedArray | None, begin: int, end: int, *, only_keys: bool = False
+    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
+        """Yield the place of the first of some events, their times, keys, conditions, fields."""
+        # Of a table fields are read when they are moved.
+        job, is_dense = self.job, self.range > 0
+        bits: Any = None
+        if job.groups is None:
+            for at, length in _blocks(begin, end):
+                own = _numbers(keys, at - begin, length, is_dense)
+                bits = None if only_keys else job.conditions.some(at, length)
+                yield at, job.times.some(at, length), own, bits, []
+            return
+        for at, table in job.groups.batches(begin, end):
+            size = table.num_rows
+            time, key = (None if name is None else table.column(name) for name in job.groups.named)
+            assert time is not None
+            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
+            own = _numbers(key, 0, size, is_dense)
+            bits = None if only_keys else job.conditions.on(table).some(0, size)
+            moved = () if only_keys else job.fields or ()
+            fields = [field.on(table).values(0, size).data for field in moved]
+            yield at, times.astype(np.int64, copy=False), own, bits, fields
+
+    def _lows(self, part: _Part) -> Ints:
+        """Find the earliest time of each code of a part, of all of its rows."""
+        found = np.full(len(part.counts), MAX_WATERMARK)
+        for codes, times in self._moments(part):
+            self.module.least(codes, self.job.times.ms_of(times), found)
+        return found
+
+    def _moments(self, part: _Part) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the codes and times of some events."""
+        if part.rows is None:
+            if part.times is not None:
+                yield from ((part.codes[some], own.times) for some, own in _kept_blocks(part))
+                return
+            for at, length in _blocks(part.begin, part.end):
+                some = slice(at - part.begin, at - part.begin + length)
+                yield part.codes[some], self.job.times.some(at, length)
+            return
+        # The codes of those that are not kept are not known any more.
+        numbering = self.numbering(None if part.dictionary is None else len(part.dictionary))
+        for _, times, keys, *_ in self._events(part.source, part.begin, part.end, only_keys=True):
+            codes: Any = np.empty(len(times), np.int32)
+            numbering.add(keys, None, None, codes, None)
+            yield codes, times
+
+    def _scatter(self, part: _Part, starts: Array, target: _Target, *, is_exact: bool) -> None:
+        """Write the events of a part to their places: those of each code from its start on."""
+        times_of, offsets = self.job.times, target.offsets
+        for begin, rows, own, fields in self._kept(part):
+            # Exact if they are still to be sorted by.
+            times = times_of.exact_of(own) if is_exact else times_of.ms_of(own)
+            some = slice(begin, begin + len(rows))
+            words = (word[some] for word in part.words)
+            columns = tuple(map(np.ascontiguousarray, (rows, times, *words, *fields)))
+            codes = part.codes[some]
+            self.module.scatter(codes, starts, columns, target.records, offsets)
+
+    def _kept(self, part: _Part) -> Iterator[tuple[int, Any, Ints, list[Array]]]:
+        """Yield the place of the first of some kept events, their rows, times and fields."""
+        job, count = self.job, 0
+        if part.times is not None:
+            for some, moments in _kept_blocks(part):
+                rows: Any = np.arange(some.start, some.stop, dtype=np.int32) + np.int32(part.begin)
+                if part.rows is not None:
+                    rows = part.rows[some]
+                yield some.start, rows, moments.times, [field[some] for field in part.fields]
+            return
+        blocks = _blocks(part.begin, part.end)
+        for (at, length), number in zip(blocks, part.kept, strict=True):
+            columns = [field.values(at, length).data for field in job.fields or ()]
+            times = job.times.some(at, length)
+            if part.rows is None:
+                yield count, np.arange(at, at + length, dtype=np.int32), times, columns
+            else:
+                rows = part.rows[count : count + number]
+                places = rows - at
+                yield count, rows, times[places], [column[places] for column in columns]
+            count += number
+
+    def _sort(self, target: _Target, firsts: Ints, begin: int, end: int) -> None:
+        """Sort the events of some keys by their times, and make milliseconds of these."""
+        some = slice(begin, end)
+        order = self._order(np.ascontiguousarray(target.times[some]), np.r_[firsts, end] - begin)
+        if order is not None:
+            target.records[some] = target.records[some][order]
+        target.times[some] = self.job.times.ms_of_exact(target.times[some])
+
+    def _order(self, times: Ints, bounds: Ints) -> Any:
+        """Return the stable order within each key; None if it is that of the events."""
+        keys = len(bounds) - 1
+        if len(times) < keys * _LONG:
+            found = self.module.order_within(bounds, times)
+            return None if found is None else np.frombuffer(found, np.int32)
+        numbers = np.repeat(np.arange(keys), np.diff(bounds))
+        return order_by([times, numbers])
 
 
 def _parts(size: int, threads: int) -> int:
@@ -321,54 +489,6 @@ class _Target:
         return tuple(places[name][1] for name in ("row", "time", *words, *fields))
 
 
-@attrs.define(eq=False)
-class _Stoppable:
-    """A part of the work, block by block."""
-
-    work: _Work
-
-    @staticmethod
-    def blocks(begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield blocks of rows."""
-        for at in range(begin, end, _AT_ONCE):
-            heed()
-            yield at, min(_AT_ONCE, end - at)
-
-    @staticmethod
-    def kept(part: _Part) -> Iterator[tuple[slice, _Moments]]:
-        """Yield the kept events of each block whose times are kept."""
-        begin = 0
-        for own in part.times or ():
-            heed()
-            end = begin + len(own.kept)
-            yield slice(begin, end), own
-            begin = end
-
-    def events(
-        self, keys: pa.ChunkedArray | None, begin: int, end: int, *, only_keys: bool = False
-    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
-        """Yield the place of the first of some events, their times, keys, conditions, fields."""
-        # Of a table fields are read when they are moved.
-        work, job = self.work, self.work.job
-        bits: Any = None
-        if job.groups is None:
-            for at, length in self.blocks(begin, end):
-                own = _numbers(keys, at - begin, length, work.range > 0)
-                bits = None if only_keys else job.conditions.some(at, length)
-                yield at, job.times.some(at, length), own, bits, []
-            return
-        for at, table in job.groups.batches(begin, end):
-            size = table.num_rows
-            time, key = (None if name is None else table.column(name) for name in job.groups.named)
-            assert time is not None
-            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
-            own = _numbers(key, 0, size, work.range > 0)
-            bits = None if only_keys else job.conditions.on(table).some(0, size)
-            moved = () if only_keys else job.fields or ()
-            fields = [field.on(table).values(0, size).data for field in moved]
-            yield at, times.astype(np.int64, copy=False), own, bits, fields
-
-
 @attrs.frozen(eq=False)
 class _Moments:
     """Times of a block in their own unit: of those near each other only the lower half."""
@@ -421,79 +541,21 @@ class _Part:
     ends: Sequence[int]  # The first and the last of them
 
 
-@attrs.define(eq=False)
-class _Numbered(_Stoppable):
-    """Finds the numbers of keys, and the bits of conditions, in some rows."""
+def _blocks(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield blocks of rows, and stop where the work is to stop."""
+    for at in range(begin, end, _AT_ONCE):
+        heed()
+        yield at, min(_AT_ONCE, end - at)
 
-    begin: int
-    end: int
 
-    def run(self) -> _Part:
-        """Do it."""
-        work, job = self.work, self.work.job
-        size, source, dictionary = self.end - self.begin, None, None
-        if work.source is not None and job.groups is None:
-            source = work.source.slice(self.begin, size)
-        if source is not None and not work.is_whole:
-            encoded = identity.encoded(source)
-            dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
-        numbering = work.numbering(None if dictionary is None else len(dictionary))
-        # Together, since the allocator keeps what is large enough for the next match.
-        both: Any = np.empty((2, size), np.int32)
-        codes, lower = both
-        needed = job.needed
-        rows: Any = None if needed is None else np.empty(size, np.int32)
-        moments: list[_Moments] | None = None if job.groups is None else []
-        moved: list[Array] = []
-        words: list[Array] = []
-        kept: list[int] = []
-        count, ends, is_sorted = 0, [], True
-        for at, times, keys, bits, fields in self.events(source, self.begin, self.end):
-            length = len(times)
-            is_block_sorted = not (times[1:] < times[:-1]).any()
-            is_sorted = is_sorted and is_block_sorted
-            ends += [int(times[0]), int(times[-1])]
-            own = _words(bits)
-            words = words or [np.empty(size, word.dtype) for word in own]
-            moved = moved or [np.empty(size, field.dtype) for field in fields]
-            index, end = None, count + length
-            if needed is None:
-                number = numbering.add(keys, None, None, codes[count:end], None)
-            else:
-                chosen = rows[count:end]
-                number = numbering.add(keys, own[0], needed, codes[count:end], chosen)
-                index = chosen[:number].astype(np.intp)
-                chosen[:number] += at
-            if moments is not None:
-                chosen_times = times if index is None else times[index]
-                moments.append(_Moments.of(chosen_times, lower[count:], is_block_sorted))
-            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
-            for room, given in pairs:
-                target = room[count : count + number]
-                if index is None:
-                    target[:] = given
-                else:
-                    np.take(given, index, out=target, mode="clip")
-            kept.append(number)
-            count += number
-        values, counts, order = numbering.found()
-        return _Part(
-            self.begin,
-            self.end,
-            kept,
-            None if needed is None else rows[:count],
-            moments,
-            [field[:count] for field in moved],
-            codes[:count],
-            [word[:count] for word in words],
-            None if values is None else np.frombuffer(values, np.int64),
-            np.frombuffer(counts, np.int32),
-            None if order is None else np.frombuffer(order, np.int32),
-            dictionary,
-            source,
-            is_sorted and ends == sorted(ends),
-            ends[:1] + ends[-1:],
-        )
+def _kept_blocks(part: _Part) -> Iterator[tuple[slice, _Moments]]:
+    """Yield the kept events of each block whose times are kept."""
+    begin = 0
+    for own in part.times or ():
+        heed()
+        end = begin + len(own.kept)
+        yield slice(begin, end), own
+        begin = end
 
 
 def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bool) -> Array:
@@ -504,106 +566,3 @@ def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bo
     if found.dtype == np.uint64:
         return found.view(np.int64)
     return found if is_dense and found.dtype == np.int32 else found.astype(np.int64, copy=False)
-
-
-@attrs.define(eq=False)
-class _Earliest(_Stoppable):
-    """Finds the earliest time of each code of a part, of all of its rows."""
-
-    part: _Part
-
-    def run(self) -> Ints:
-        """Do it."""
-        found = np.full(len(self.part.counts), MAX_WATERMARK)
-        for codes, times in self._moments():
-            self.work.module.least(codes, self.work.job.times.ms_of(times), found)
-        return found
-
-    def _moments(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield the codes and times of some events."""
-        part, work = self.part, self.work
-        if part.rows is None:
-            if part.times is not None:
-                yield from ((part.codes[some], own.times) for some, own in self.kept(part))
-                return
-            for at, length in self.blocks(part.begin, part.end):
-                some = slice(at - part.begin, at - part.begin + length)
-                yield part.codes[some], work.job.times.some(at, length)
-            return
-        # The codes of those that are not kept are not known any more.
-        numbering = work.numbering(None if part.dictionary is None else len(part.dictionary))
-        for _, times, keys, *_ in self.events(part.source, part.begin, part.end, only_keys=True):
-            codes: Any = np.empty(len(times), np.int32)
-            numbering.add(keys, None, None, codes, None)
-            yield codes, times
-
-
-@attrs.define(eq=False)
-class _Scattered(_Stoppable):
-    """Writes the events of a part to their places."""
-
-    part: _Part
-    starts: Array  # Where those of each code go
-    target: _Target
-    is_exact: bool  # Whether times are still to be sorted by
-
-    def run(self) -> None:
-        """Do it."""
-        part, times_of, target = self.part, self.work.job.times, self.target
-        offsets = target.offsets
-        for begin, rows, own, fields in self._events():
-            times = times_of.exact_of(own) if self.is_exact else times_of.ms_of(own)
-            some = slice(begin, begin + len(rows))
-            words = (word[some] for word in part.words)
-            columns = tuple(map(np.ascontiguousarray, (rows, times, *words, *fields)))
-            codes = part.codes[some]
-            self.work.module.scatter(codes, self.starts, columns, target.records, offsets)
-
-    def _events(self) -> Iterator[tuple[int, Any, Ints, list[Array]]]:
-        """Yield the place of the first of some kept events, their rows, times and fields."""
-        part, job, count = self.part, self.work.job, 0
-        if part.times is not None:
-            for some, moments in self.kept(part):
-                rows: Any = np.arange(some.start, some.stop, dtype=np.int32) + np.int32(part.begin)
-                if part.rows is not None:
-                    rows = part.rows[some]
-                yield some.start, rows, moments.times, [field[some] for field in part.fields]
-            return
-        blocks = self.blocks(part.begin, part.end)
-        for (at, length), number in zip(blocks, part.kept, strict=True):
-            columns = [field.values(at, length).data for field in job.fields or ()]
-            times = job.times.some(at, length)
-            if part.rows is None:
-                yield count, np.arange(at, at + length, dtype=np.int32), times, columns
-            else:
-                rows = part.rows[count : count + number]
-                places = rows - at
-                yield count, rows, times[places], [column[places] for column in columns]
-            count += number
-
-
-@attrs.define(eq=False)
-class _Sorted(_Stoppable):
-    """Sorts the events of some keys by their times, and makes milliseconds of these."""
-
-    target: _Target
-    firsts: Ints
-    begin: int
-    end: int
-
-    def run(self) -> None:
-        """Do it."""
-        target, some = self.target, slice(self.begin, self.end)
-        order = self._order(np.ascontiguousarray(target.times[some]))
-        if order is not None:
-            target.records[some] = target.records[some][order]
-        target.times[some] = self.work.job.times.ms_of_exact(target.times[some])
-
-    def _order(self, times: Ints) -> Any:
-        """Return the stable order within each key; None if it is that of the events."""
-        bounds = np.r_[self.firsts, self.end] - self.begin
-        if len(times) < len(self.firsts) * _LONG:
-            found = self.work.module.order_within(bounds, times)
-            return None if found is None else np.frombuffer(found, np.int32)
-        numbers = np.repeat(np.arange(len(self.firsts)), np.diff(bounds))
-        return order_by([times, numbers])

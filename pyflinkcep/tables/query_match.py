@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -114,7 +115,7 @@ class QueryRows:
         places = every.handles if self.in_time is None else self.in_time[every.handles]
         return every.taken(_by_last_event(every, places))
 
-    def _shares(self, plan: QueryPlan, is_sorted: bool) -> list[_Share]:
+    def _shares(self, plan: QueryPlan, is_sorted: bool) -> list[Callable[[], list[Found]]]:
         """Return the events in shares of whole partitions, as many as threads can make use of."""
         table = self.table
         how = resolved(plan.query, table, plan.evaluation, plan.output)
@@ -123,11 +124,11 @@ class QueryRows:
         is_whole = (how == EVENT_LISTS or plan.query.is_composed) and not is_sorted
         has_texts = any(kind.type in (Type.TEXT, Type.DECIMAL) for kind in table.kinds.values())
         if table.keys is None or is_whole or has_texts:  # with these threads would take turns
-            return [_Share(plan, table, 0)]
+            return [partial(_found, plan, table, 0)]
         keys = np.asarray(table.keys)
         begins = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][:size])
         return [
-            _Share(plan, table.between(begin, end), begin)
+            partial(_found, plan, table.between(begin, end), begin)
             for begin, end in pairwise(cuts(begins, size, self.threads))
         ]
 
@@ -181,18 +182,10 @@ class QueryRows:
         return dict(zip(distinct.tolist(), records(self.rows, self.row_of(distinct)), strict=True))
 
 
-@attrs.frozen(eq=False)
-class _Share:
-    """Some partitions, which one thread matches."""
-
-    plan: QueryPlan
-    table: EventTable  # Their events
-    begin: int  # Where these begin among all
-
-    def run(self) -> list[Found]:
-        """Return the matches, by places among all events."""
-        found = query_found(self.plan, self.table)
-        return [attrs.evolve(part, handles=part.handles + self.begin) for part in found]
+def _found(plan: QueryPlan, table: EventTable, begin: int) -> list[Found]:
+    """Return the matches of some partitions, by places among all events; theirs begin at one."""
+    found = query_found(plan, table)
+    return [attrs.evolve(part, handles=part.handles + begin) for part in found]
 
 
 def _by_last_event(found: Found, places: Ints) -> Ints:

@@ -96,7 +96,7 @@ class SpilledMatch:
         only = self._computed_in(parts) if len(parts) > 1 else None
         if only is not None:
             analysed = partial(self._analysed, only=only)
-            shares: list[Any] = [_Stretched(parts, analysed, self.limit, found)]
+            shares = [_Stretched(parts, analysed, self.limit, found).run]
             number = 1
         else:
             events = read(*parts)
@@ -107,7 +107,7 @@ class SpilledMatch:
             keys = _KeyPlaces.of(job, events)
             number = len(keys.begins)
             own = job.shares(self.limit, self.threads)
-            shares = [_SpilledShare(share, keys, found) for share in own]
+            shares = [partial(_found_in, share, keys, found) for share in own]
         for matches, timeouts, dropped in results(shares, self.threads):
             found.add(matches, timeouts, dropped)
         found.end_bucket(number)
@@ -185,22 +185,14 @@ class _KeyPlaces:
         return self.earliest[own], self.first[own]
 
 
-@attrs.frozen(eq=False)
-class _SpilledShare:
-    """Some keys of a bucket, which one thread matches."""
-
-    share: Share
-    keys: _KeyPlaces
-    found: _Found
-
-    def run(self) -> tuple[Run[Part], Run[Part], int]:
-        """Return matches and timeouts, and how many partial matches were dropped."""
-        runs, dropped, job = self.found.runs(), 0, self.share.job
-        for found, matching in self.share.found():
-            assert matching is not None  # since columns are kept
-            dropped += found.dropped
-            _write(found, runs, matching, job.kept, self.keys, self.share.begin)
-        return *runs, dropped
+def _found_in(share: Share, keys: _KeyPlaces, found: _Found) -> tuple[Run[Part], Run[Part], int]:
+    """Return matches and timeouts of some keys of a bucket, and how many were dropped."""
+    runs, dropped = found.runs(), 0
+    for own, matching in share.found():
+        assert matching is not None  # since columns are kept
+        dropped += own.dropped
+        _write(own, runs, matching, share.job.kept, keys, share.begin)
+    return *runs, dropped
 
 
 @attrs.frozen(eq=False)

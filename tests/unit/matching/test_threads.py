@@ -310,7 +310,7 @@ pattern = pattern.where("kind > last(a.kind)")  # a text over stages, which need
 table = pa.table({"kind": ["a"] * 24})
 
 class Part:
-    def run(self):
+    def __call__(self):
         if threading.current_thread() is threading.main_thread():
             begun.wait()
         else:
@@ -368,7 +368,7 @@ class _Part:
     def __init__(self, fails: BaseException | None = None, waits: bool = False) -> None:
         self.fails, self.waits, self.stopped = fails, waits, False
 
-    def run(self) -> int:
+    def __call__(self) -> int:
         for _ in range(1000 if self.waits else 0):
             try:
                 threads.heed()
