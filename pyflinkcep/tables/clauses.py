@@ -41,7 +41,7 @@ from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
 from pyflinkcep.matching.threads import cuts, results
 from pyflinkcep.tables.column_match import ColumnMatch
-from pyflinkcep.tables.found_rows import OutputPart, OutputWriter, Results, Run, match_times
+from pyflinkcep.tables.found_rows import OutputWriter, Results, Run, match_times
 from pyflinkcep.tables.matches import OutputTable
 from pyflinkcep.tables.order import PER_MS, Keys, Times
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
@@ -615,11 +615,11 @@ def spilled_flink_output(
     with job.analysing():
         match = SpilledMatch(job.read.pattern, events, job.time, key, limit, threads, job.ties)
         matches, dropped = match.rows()
-    run, writer = Run(SpillFile(), OutputPart), OutputWriter(schema)
+    run, writer = Run(SpillFile()), OutputWriter(schema)
     for part in matches.results.parts():
         output = job.output(part.events, part.found(matches.stages), matches.times)
         writer.write(run, output, *part.places)
-    return OutputTable.spilled(writer.output(Results([run], OutputPart)), dropped)
+    return OutputTable.spilled(writer.output(Results([run])), dropped)
 
 
 def spilled_standard_output(
@@ -628,11 +628,11 @@ def spilled_standard_output(
     """Return the output of a clause in the standard's dialect; `schema` is that of no events."""
     writer = OutputWriter(schema)
 
-    def match(rows: pa.Table, places: Ints, run: Run[OutputPart]) -> int:
+    def match(rows: pa.Table, places: Ints, run: Run) -> int:
         found = standard_output(rows, clause, names, threads)
         first = places[found.first_rows]  # keys are in the order of their first rows
         writer.write(run, found.table, np.zeros_like(first), first)
         return found.keys
 
-    results = events.found(clause.keys, match, OutputPart)
+    results = events.found(clause.keys, match)
     return OutputTable.spilled(writer.output(results))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import attrs
 import numpy as np
@@ -127,10 +127,14 @@ class Part:
         numbers = map(integers, (earliest, first, found.times))
         return cls(pa.table([*numbers, *own], _NAMES), take(rows))
 
-    @property
-    def tables(self) -> tuple[pa.Table, ...]:
-        """What is written."""
-        return self.results, self.events
+    @classmethod
+    def of_rows(cls, output: pa.Table, earliest: Ints, first: Ints) -> Part:
+        """Return rows of output for keys with these places: each as a match of one event."""
+        size = output.num_rows
+        nothing = np.zeros(size, np.int64)
+        ends, stages = np.arange(1, size + 1), nothing.astype(np.int32)
+        found = Found([""], nothing.astype(np.uint8), nothing, ends, stages, nothing + ends - 1)
+        return cls.of(found, earliest, first, lambda _: output)
 
     def taken(self, order: Ints) -> Part:
         """Return some of the matches, with their events."""
@@ -153,7 +157,8 @@ class Part:
             begin += part.events.num_rows
         results = pa.concat_tables(moved).combine_chunks()
         events = pa.concat_tables([p.events for p in parts], promote_options="permissive")
-        return cls(results.take(integers(_by_key(results))), events)
+        order = np.lexsort(cls(results, events).places[::-1])
+        return cls(results.take(integers(order)), events)
 
     def found(self, stages: Sequence[str]) -> Found:
         """Return the matches; handles are rows of the events."""
@@ -167,101 +172,56 @@ class Part:
     @property
     def places(self) -> tuple[Ints, Ints]:
         """The places of the matches' keys."""
-        return _places(self.results)
+        earliest, first = (plain_numbers(self.results.column(name)) for name in _PLACES)
+        return earliest, first
+
+    @property
+    def rows(self) -> pa.Table:
+        """What was written as rows of output."""
+        places = in_one_piece(self.results.column("events")).flatten()
+        return self.events.take(places)
 
 
 _PLACES = [f"{PREFIX}earliest", f"{PREFIX}first"]
 _NAMES = [*_PLACES, "time", "stages", "events"]
 
 
-@attrs.frozen(eq=False)
-class OutputPart:
-    """Rows of output."""
-
-    rows: pa.Table  # The rows, with the places of their keys
-
-    @classmethod
-    def of(cls, output: pa.Table, earliest: Ints, first: Ints) -> OutputPart:
-        """Return the output of keys with these places."""
-        columns = [*map(integers, (earliest, first)), *output.columns]
-        return cls(pa.table(columns, [*_PLACES, *output.column_names]))
-
-    @property
-    def tables(self) -> tuple[pa.Table, ...]:
-        """What is written."""
-        return (self.rows,)
-
-    @property
-    def output(self) -> pa.Table:
-        """The rows alone."""
-        return self.rows.drop_columns(_PLACES)
-
-    def taken(self, order: Ints) -> OutputPart:
-        """Return some of the rows."""
-        return OutputPart(self.rows.take(integers(order)))
-
-    @classmethod
-    def joined(cls, parts: Sequence[OutputPart]) -> OutputPart:
-        """Return the rows of several in the order of keys, those of a key in their order."""
-        rows = pa.concat_tables([p.rows for p in parts], promote_options="permissive")
-        return cls(rows.take(integers(_by_key(rows))))
-
-    @property
-    def places(self) -> tuple[Ints, Ints]:
-        """The places of the rows' keys."""
-        return _places(self.rows)
-
-
-def _places(table: pa.Table) -> tuple[Ints, Ints]:
-    earliest, first = (plain_numbers(table.column(name)) for name in _PLACES)
-    return earliest, first
-
-
-def _by_key(table: pa.Table) -> Any:
-    """Return the order of keys, those of one key in their order."""
-    return np.lexsort(_places(table)[::-1])
-
-
 def _bounds(lists: pa.Array) -> pa.Array:
     return integers(np.r_[0, np.cumsum(plain_numbers(lists.value_lengths()))].astype(np.int32))
 
 
-PartT = TypeVar("PartT", Part, OutputPart)
-
-
 @attrs.frozen(eq=False)
-class Run(Generic[PartT]):
+class Run:
     """Matches, or rows of output, in a file, in the order of their keys."""
 
     file: SpillFile
-    of: type[PartT]
-    blocks: list[tuple[Block, ...]] = attrs.field(factory=list)
+    blocks: list[tuple[Block, Block]] = attrs.field(factory=list)
 
-    def add(self, part: PartT) -> None:
+    def add(self, part: Part) -> None:
         """Write some matches."""
-        self.blocks.append(tuple(map(self.file.add, part.tables)))
+        self.blocks.append((self.file.add(part.results), self.file.add(part.events)))
 
-    def part(self, number: int) -> PartT:
+    def part(self, number: int) -> Part:
         """Read some matches."""
-        return self.of(*map(self.file.read, self.blocks[number]))
+        return Part(*map(self.file.read, self.blocks[number]))
 
     def __len__(self) -> int:
         """Return the number of matches."""
         return sum(blocks[0].rows for blocks in self.blocks)
 
 
-class _Head(Generic[PartT]):
+class _Head:
     """The first matches of a run that have not been taken."""
 
-    def __init__(self, run: Run[PartT]) -> None:
-        self._run: Run[PartT] = run
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._next = 0
         self.go_on()
 
     def go_on(self) -> None:
         """Read the next matches."""
-        self.part: PartT = self._run.part(self._next)
-        self.places: tuple[Ints, Ints] = self.part.places
+        self.part = self._run.part(self._next)
+        self.places = self.part.places
         self._next += 1
         self._begin = 0
 
@@ -281,7 +241,7 @@ class _Head(Generic[PartT]):
         """Whether nothing is left."""
         return self._begin == len(self.places[0])
 
-    def until(self, place: Place | None) -> PartT | None:
+    def until(self, place: Place | None) -> Part | None:
         """Take the matches of keys up to a place, of all keys without one."""
         begin, (earliest, first) = self._begin, self.places
         self._begin = len(earliest)
@@ -292,17 +252,16 @@ class _Head(Generic[PartT]):
 
 
 @attrs.frozen(eq=False, slots=False)
-class Results(Generic[PartT]):
+class Results:
     """Matches, or rows of output, in runs."""
 
-    runs: Sequence[Run[PartT]]
-    of: type[PartT]
+    runs: Sequence[Run]
 
     def __len__(self) -> int:
         """Return the number of matches."""
         return sum(map(len, self.runs))
 
-    def parts(self) -> Iterator[PartT]:
+    def parts(self) -> Iterator[Part]:
         """Yield the matches in the order of keys."""
         heads = [_Head(run) for run in self.runs if run.blocks]
         if len(heads) == 1:
@@ -313,17 +272,17 @@ class Results(Generic[PartT]):
             bound = min((head.last for head in heads if head.has_more), default=None)
             taken = [part for head in heads if (part := head.until(bound)) is not None]
             if taken:
-                yield self.of.joined(taken)
+                yield Part.joined(taken)
             for head in heads:
                 if head.is_taken and head.has_more:
                     head.go_on()
             heads = [head for head in heads if not head.is_taken]
 
     @cached_property
-    def in_order(self) -> tuple[Run[PartT], list[int]]:
+    def in_order(self) -> tuple[Run, list[int]]:
         """The matches in one run, and how many there are before each block of it."""
         own = [run for run in self.runs if run.blocks]
-        run: Run[PartT] = own[0] if len(own) == 1 else Run(SpillFile(), self.of)
+        run = own[0] if len(own) == 1 else Run(SpillFile())
         if len(own) > 1:
             for part in self.parts():
                 run.add(part)
@@ -334,8 +293,8 @@ class Results(Generic[PartT]):
 class SpilledRows:
     """Matches that are on disk; see :class:`FoundRows`."""
 
-    results: Results[Part]  # The matches and timeouts
-    timed_out: Results[Part]
+    results: Results  # The matches and timeouts
+    timed_out: Results
     stages: Sequence[str]  # The stages by number
     shown: Sequence[str]  # The stages that can take events, in pattern order
     names: Sequence[str]  # The columns of events
@@ -397,7 +356,7 @@ class SpilledRows:
 class SpilledOutput:
     """Rows of output that are on disk, as a table of Arrow that is read when it is looked at."""
 
-    results: Results[OutputPart]  # The rows
+    results: Results  # The rows
     schema: pa.Schema  # Their columns
 
     @property
@@ -417,8 +376,8 @@ class SpilledOutput:
             at += part.num_rows
         return pa.concat_tables(taken)
 
-    def _rows(self, part: OutputPart) -> pa.Table:
-        return part.output.cast(self.schema)
+    def _rows(self, part: Part) -> pa.Table:
+        return part.rows.cast(self.schema)
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the rows, some at a time."""
@@ -437,15 +396,15 @@ class OutputWriter:
 
     schema: pa.Schema  # The columns so far
 
-    def write(self, run: Run[OutputPart], output: pa.Table, earliest: Ints, first: Ints) -> None:
+    def write(self, run: Run, output: pa.Table, earliest: Ints, first: Ints) -> None:
         """Write the output of keys with these places."""
         both = [self.schema, output.schema]
         self.schema = pa.unify_schemas(both, promote_options="permissive")
         for begin in range(0, output.num_rows, MOST_EVENTS):
             own = slice(begin, begin + MOST_EVENTS)
             some = output.slice(begin, MOST_EVENTS)
-            run.add(OutputPart.of(some, earliest[own], first[own]))
+            run.add(Part.of_rows(some, earliest[own], first[own]))
 
-    def output(self, results: Results[OutputPart]) -> SpilledOutput:
+    def output(self, results: Results) -> SpilledOutput:
         """Return what was written."""
         return SpilledOutput(results, self.schema)

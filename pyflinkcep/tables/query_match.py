@@ -36,7 +36,6 @@ from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import (
     MOST_EVENTS,
     FoundRows,
-    OutputPart,
     OutputWriter,
     Part,
     Results,
@@ -353,7 +352,7 @@ class SpilledQuery:
     def _matches(self, key: Sequence[str]) -> Matches[Any]:
         """Return matches with their events."""
 
-        def match(events: pa.Table, positions: Ints, run: Run[Part]) -> int:
+        def match(events: pa.Table, positions: Ints, run: Run) -> int:
             rows, parts = self._found(events)
             for found in parts:
                 kept = found
@@ -369,8 +368,8 @@ class SpilledQuery:
         nothing = self.events.nothing
         return Matches.of(
             SpilledRows(
-                self.events.found(key, match, Part),
-                Results([], Part),
+                self.events.found(key, match),
+                Results([]),
                 self._query.variables,
                 self._query.variables,
                 nothing.column_names,
@@ -386,7 +385,7 @@ class SpilledQuery:
         names += [column.name for column in self._query.columns or ()]
         writer = OutputWriter(pa.schema([(name, pa.null()) for name in names]))
 
-        def match(events: pa.Table, positions: Ints, run: Run[OutputPart]) -> int:
+        def match(events: pa.Table, positions: Ints, run: Run) -> int:
             rows, parts = self._found(events)
             for found in parts:
                 listed = list(rows.listed_of(found))
@@ -401,7 +400,7 @@ class SpilledQuery:
                     self._write(writer, run, own, at)
             return _keys(rows)
 
-        results = self.events.found(key, match, OutputPart)
+        results = self.events.found(key, match)
         return OutputTable.spilled(writer.output(results))
 
     def _found(self, events: pa.Table) -> tuple[QueryRows, Iterator[Found]]:
@@ -422,7 +421,7 @@ class SpilledQuery:
     def _write(
         self,
         writer: OutputWriter,
-        run: Run[OutputPart],
+        run: Run,
         rows: Sequence[Mapping[str, Any]],
         places: tuple[Ints, Ints],
     ) -> None:

@@ -68,8 +68,8 @@ class SpilledMatch:
         keys = {name: _KEY_VALUE if is_computed else name for name in job.keys.columns}
         columns = {_KEY_VALUE: dealing.key_type or pa.string()} if is_computed else {}
         rows = SpilledRows(
-            Results(found.matches, Part),
-            Results(found.timeouts, Part),
+            Results(found.matches),
+            Results(found.timeouts),
             job.nfa.stages,
             taking_stages(self.pattern, job.nfa),
             schema.names,
@@ -134,16 +134,16 @@ class _Found:
     of_matches: SpillFile
     of_timeouts: SpillFile
     counts: Counts
-    matches: list[Run[Part]] = attrs.field(factory=list)
-    timeouts: list[Run[Part]] = attrs.field(factory=list)
+    matches: list[Run] = attrs.field(factory=list)
+    timeouts: list[Run] = attrs.field(factory=list)
     dropped: int = 0
-    _open: tuple[list[Run[Part]], list[Run[Part]]] = attrs.field(factory=lambda: ([], []))
+    _open: tuple[list[Run], list[Run]] = attrs.field(factory=lambda: ([], []))
 
-    def runs(self) -> tuple[Run[Part], Run[Part]]:
+    def runs(self) -> tuple[Run, Run]:
         """Return runs for the matches and timeouts of some keys."""
-        return Run(self.of_matches, Part), Run(self.of_timeouts, Part)
+        return Run(self.of_matches), Run(self.of_timeouts)
 
-    def add(self, matches: Run[Part], timeouts: Run[Part], dropped: int) -> None:
+    def add(self, matches: Run, timeouts: Run, dropped: int) -> None:
         """Note what some keys had, that come after the others of their bucket."""
         for runs, run in zip(self._open, (matches, timeouts), strict=True):
             runs.append(run)
@@ -158,7 +158,7 @@ class _Found:
         for all_runs, runs in zip((self.matches, self.timeouts), self._open, strict=True):
             blocks = [block for run in runs for block in run.blocks]
             if blocks:
-                all_runs.append(Run(runs[0].file, Part, blocks))
+                all_runs.append(Run(runs[0].file, blocks))
             runs.clear()
 
 
@@ -185,7 +185,7 @@ class _KeyPlaces:
         return self.earliest[own], self.first[own]
 
 
-def _found_in(share: Share, keys: _KeyPlaces, found: _Found) -> tuple[Run[Part], Run[Part], int]:
+def _found_in(share: Share, keys: _KeyPlaces, found: _Found) -> tuple[Run, Run, int]:
     """Return matches and timeouts of some keys of a bucket, and how many were dropped."""
     runs, dropped = found.runs(), 0
     for own, matching in share.found():
@@ -204,7 +204,7 @@ class _Stretched:
     limit: PartialMatchLimit | None
     found: _Found
 
-    def run(self) -> tuple[Run[Part], Run[Part], int]:
+    def run(self) -> tuple[Run, Run, int]:
         """Return matches and timeouts, and how many partial matches were dropped."""
         runs, dropped = self.found.runs(), 0
         events = read(self.parts[0])
@@ -250,7 +250,7 @@ class _KeptReader:
 
 def _write(
     found: Found,
-    runs: tuple[Run[Part], Run[Part]],
+    runs: tuple[Run, Run],
     matching: ChunkMatching,
     kept: Sequence[str],
     keys: _KeyPlaces,

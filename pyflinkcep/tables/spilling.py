@@ -20,7 +20,7 @@ from pyflinkcep.matching.memory import give_back, memory_bytes
 from pyflinkcep.matching.progress import Counts, counting
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.tables.files import EventFiles
-from pyflinkcep.tables.found_rows import PartT, Results, Run
+from pyflinkcep.tables.found_rows import Results, Run
 from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.order import Times, column_of, lazily, type_of_values
 from pyflinkcep.tables.values import Field, grouping_key, key_getter
@@ -239,7 +239,7 @@ def _hash(value: Any) -> int:
     return hash(grouping_key(value)) & (2**64 - 1)
 
 
-Matching = Callable[[pa.Table, Ints, Run[PartT]], int]
+Matching = Callable[[pa.Table, Ints, Run], int]
 """Writes what it finds in events with these places among all; returns how many keys they have."""
 
 
@@ -297,18 +297,18 @@ class Spilling:
                 counts.events += table.num_rows
                 counts.tell()
 
-    def found(self, key: Sequence[str], match: Matching[PartT], of: type[PartT]) -> Results[PartT]:
+    def found(self, key: Sequence[str], match: Matching) -> Results:
         """Return what is found in the events, those of each key by themselves."""
         dealing = Dealing(
             self.nothing.column_names, None, list(key), self.budget, of_large=self._refuse
         )
-        file, runs = SpillFile(), list[Run[PartT]]()
+        file, runs = SpillFile(), list[Run]()
         with counting() as counts:
             for parts in dealing.buckets(partial(self.tables, counts=counts), self.count):
                 if not parts:
                     continue
                 events = read(*parts)
-                run = Run(file, of)
+                run = Run(file)
                 places = plain_numbers(events.column(POSITION))
                 counts.keys += match(events.drop_columns([POSITION]), places, run)
                 counts.tasks += 1
@@ -317,7 +317,7 @@ class Spilling:
                 runs.append(run)
                 del events, places
                 give_back()
-        return Results([run for run in runs if run.blocks], of)
+        return Results([run for run in runs if run.blocks])
 
     def _refuse(self, rows: int) -> None:
         """Refuse a key that does not fit memory, if it is said how much that is."""
