@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import attrs
 
@@ -72,9 +72,9 @@ class AfterMatchSkipStrategy(ABC):
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
         """Return the deciding event id of an emitted match; None discards nothing."""
 
-    @abstractmethod
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
         """Whether a partial match that began with event `start` is discarded."""
+        return start <= pruning_id
 
 
 def _named(name: str) -> str:
@@ -102,10 +102,6 @@ class NoSkipStrategy(AfterMatchSkipStrategy):
         """Return None."""
         return None
 
-    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Return False."""
-        return False
-
 
 @attrs.frozen
 class SkipToNextStrategy(AfterMatchSkipStrategy):
@@ -115,10 +111,6 @@ class SkipToNextStrategy(AfterMatchSkipStrategy):
         """Return the match's first event."""
         return min((ids[0] for path in paths for ids in path.values()), default=None)
 
-    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Whether `start` is not after the match's first event."""
-        return start <= pruning_id
-
 
 @attrs.frozen
 class SkipPastLastStrategy(AfterMatchSkipStrategy):
@@ -127,10 +119,6 @@ class SkipPastLastStrategy(AfterMatchSkipStrategy):
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
         """Return the match's last event."""
         return max((ids[-1] for path in paths for ids in path.values()), default=None)
-
-    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Whether `start` is not after the match's last event."""
-        return start <= pruning_id
 
 
 @attrs.frozen
@@ -148,6 +136,7 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
 
     patternName: str
     shouldThrowException: bool = False
+    _place: ClassVar[int]  # Of the event to skip to, among those of the stage
 
     def throwExceptionOnMiss(self) -> SkipToElementStrategy:
         """Return a strategy that raises SkipError if there is nothing to skip to."""
@@ -167,7 +156,7 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
         for path in paths:
             events = path.get(self.patternName)
             if events:
-                element = self._element(events)
+                element = events[self._place]
                 target = element if target is None else max(target, element)
             elif self.shouldThrowException:
                 found = {stage: list(ids) for stage, ids in path.items()}
@@ -185,21 +174,16 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
                 )
         return target
 
-    def _element(self, events: Sequence[IdT]) -> IdT:
-        raise NotImplementedError
-
 
 @attrs.frozen
 class SkipToFirstStrategy(SkipToElementStrategy):
     """Discard partial matches that began before the first event of a stage."""
 
-    def _element(self, events: Sequence[IdT]) -> IdT:
-        return events[0]
+    _place = 0
 
 
 @attrs.frozen
 class SkipToLastStrategy(SkipToElementStrategy):
     """Discard partial matches that began before the last event of a stage."""
 
-    def _element(self, events: Sequence[IdT]) -> IdT:
-        return events[-1]
+    _place = -1

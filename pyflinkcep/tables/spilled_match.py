@@ -96,7 +96,7 @@ class SpilledMatch:
         only = self._computed_in(parts) if len(parts) > 1 else None
         if only is not None:
             analysed = partial(self._analysed, only=only)
-            shares = [_Stretched(parts, analysed, self.limit, found).run]
+            shares = [partial(_found_in_stretches, parts, analysed, self.limit, found)]
             number = 1
         else:
             events = read(*parts)
@@ -195,43 +195,36 @@ def _found_in(share: Share, keys: _KeyPlaces, found: _Found) -> tuple[Run, Run, 
     return *runs, dropped
 
 
-@attrs.frozen(eq=False)
-class _Stretched:
-    """One key that does not fit memory: its events in stretches of time."""
+def _found_in_stretches(
+    parts: list[SpillFile],
+    analysed: Callable[[pa.Table], ColumnMatch],
+    limit: PartialMatchLimit | None,
+    found: _Found,
+) -> tuple[Run, Run, int]:
+    """Return the same of one key that does not fit memory: its events in stretches of time."""
+    runs, dropped = found.runs(), 0
+    events = read(parts[0])
+    job = analysed(events)
+    job.nfa.open(RuntimeContext())
+    key, keys = job.keys.value_of(0), _KeyPlaces.of(job, events)
+    keys.first[:] = min(int(next(part.tables())[POSITION][0].as_py()) for part in parts)
+    layout, kept = attrs.evolve(job.layout, value_of=lambda _: key), job.kept
+    reader = _KeptReader([name for name in kept if name != _KEY_VALUE])
+    matching = ChunkMatching(layout, reader, CepOperator(job.nfa), job.matcher(limit), job.ties)
+    del job, events
+    for own in matching.found(_chunks(parts, analysed)):
+        dropped += own.dropped
+        _write(own, runs, matching, kept, keys, 0)
+    return *runs, dropped
 
-    parts: list[SpillFile]
-    analysed: Callable[[pa.Table], ColumnMatch]
-    limit: PartialMatchLimit | None
-    found: _Found
 
-    def run(self) -> tuple[Run, Run, int]:
-        """Return matches and timeouts, and how many partial matches were dropped."""
-        runs, dropped = self.found.runs(), 0
-        events = read(self.parts[0])
-        job = self.analysed(events)
-        job.nfa.open(RuntimeContext())
-        key, keys = job.keys.value_of(0), _KeyPlaces.of(job, events)
-        keys.first[:] = min(int(next(part.tables())[POSITION][0].as_py()) for part in self.parts)
-        layout, rules, kept = (
-            attrs.evolve(job.layout, value_of=lambda _: key),
-            CepOperator(job.nfa),
-            job.kept,
-        )
-        ties = job.ties
-        matcher = job.matcher(self.limit)
-        reader = _KeptReader([name for name in kept if name != _KEY_VALUE])
-        del job, events
-        matching = ChunkMatching(layout, reader, rules, matcher, ties)
-        for found in matching.found(self._chunks()):
-            dropped += found.dropped
-            _write(found, runs, matching, kept, keys, 0)
-        return *runs, dropped
-
-    def _chunks(self) -> Iterator[SortedEvents]:
-        for part in self.parts:
-            job = self.analysed(read(part))
-            yield from job.chunks(0, job.table.num_rows)
-            del job  # or it would stay in memory while the next one is made
+def _chunks(
+    parts: list[SpillFile], analysed: Callable[[pa.Table], ColumnMatch]
+) -> Iterator[SortedEvents]:
+    for part in parts:
+        job = analysed(read(part))
+        yield from job.chunks(0, job.table.num_rows)
+        del job  # or it would stay in memory while the next one is made
 
 
 @attrs.frozen(eq=False)

@@ -17,6 +17,7 @@ from pyflinkcep.conditions import (
     RichAndCondition,
     RichNotCondition,
     RichOrCondition,
+    single_conditions,
 )
 from pyflinkcep.engines.flink.nfa import NFA, EventEvaluation, Expressions, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import atom_of
@@ -97,13 +98,9 @@ def sql_of(pattern: Pattern) -> str | None:
     texts: list[Any] = []
 
     def see(condition: IterativeCondition) -> IterativeCondition:
-        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-            for nested in condition.getNestedConditions():
-                see(nested)
-        elif isinstance(condition, MatchExpression):
-            texts.append(condition.text)
-        else:
-            texts.append(getattr(condition, "expression", None))
+        for one in single_conditions(condition):
+            of_stages = isinstance(one, MatchExpression)
+            texts.append(getattr(one, "text" if of_stages else "expression", None))
         return condition
 
     pattern.with_conditions(see)
