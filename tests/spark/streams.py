@@ -22,6 +22,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyflinkcep.monitor import Monitor
 from pyflinkcep.show.query_history import Query
 from pyflinkcep.time import MIN_WATERMARK
+from tests.spark.support import in_one_task
 
 SCHEMA = "user string, ts bigint, name string, id int"
 
@@ -151,7 +152,7 @@ def start(
     """Start a query that adds what it gives to `finished`; it ends when its source is read."""
 
     def take(batch: DataFrame, number: int) -> None:
-        finished.batches[number] = batch.collect()
+        finished.batches[number] = in_one_task(batch).collect()
 
     writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     return (writer if goes_on else writer.trigger(availableNow=True)).start()

@@ -33,7 +33,7 @@ from tests.conformance.bounded_cases import (
 from tests.conformance.cases import Case, build_pattern, by_key, expected_rows, load, match_ids
 from tests.conformance.covering import covering, features
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
-from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured, in_one_task
 
 COLUMNS = "case string, key string, ts bigint, id int, name string, price double"
 ROW = "key string, ts bigint, match string"
@@ -80,7 +80,7 @@ def run_as_one_job(spark: SparkSession, jobs: list[Job]) -> dict[str, dict[str, 
         outputs.append(everything.select(F.lit(job.name).alias("case"), "tag", row.alias("row")))
     found: dict[str, Any] = {job.name: {"main": [], "timeouts": []} for job in jobs}
     with configured(spark, QUICK_FOR_MANY_PLANS):
-        rows = reduce(DataFrame.union, outputs).collect()
+        rows = in_one_task(reduce(DataFrame.union, outputs)).collect()
     for case, tag, (key, ts, match) in rows:
         found[case][tag].append((key, ts, json.loads(match)))
     return {

@@ -21,7 +21,7 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from tests.spark.streams import FileSource, Finished, run
-from tests.spark.support import configured
+from tests.spark.support import configured, in_one_task
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint, y double"
 QUERIES = [
@@ -126,7 +126,7 @@ def test_windows_have_the_matches_whose_events_they_have(spark: SparkSession) ->
         timed = timed.withColumn(name, F.unix_millis(name))
     made.append(shown(timed, 0))
     made += [shown(windows_in_text(events, n), n) for n in IN_TEXT]
-    found = counted(reduce(DataFrame.unionAll, made).collect())
+    found = counted(in_one_task(reduce(DataFrame.unionAll, made)).collect())
     want = sum((expected(n) for n in range(len(QUERIES))), Counter[str]())
     assert found == want + expected(0) + sum((expected(n) for n in IN_TEXT), Counter[str]())
     assert {json.loads(text)["n"] for text in want} == set(range(len(QUERIES)))
@@ -153,7 +153,7 @@ def test_windows_of_streams_are_given_once_when_they_are_over(
             shown(stream.flush(str(checkpoint), at).toDF(), n)
             for at, (stream, n) in enumerate(zip(streams, numbers, strict=True))
         ]
-        rest = counted(reduce(DataFrame.unionAll, rests).collect())
+        rest = counted(in_one_task(reduce(DataFrame.unionAll, rests)).collect())
     given = counted(finished.rows)
     assert given + rest == sum((expected(n) for n in numbers), Counter[str]())
     assert sum(given.values()) > 15

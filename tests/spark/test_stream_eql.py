@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, OutputTag
 from tests.spark.streams import END, TAGGED, FileSource, Finished, failure, run, tagged_events
-from tests.spark.support import configured
+from tests.spark.support import configured, in_one_task
 
 QUERIES = [
     # runs, until, and an event that ends one run and begins another
@@ -51,7 +51,7 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
         for files in ([given[:80]], [given[80:160], [*given[160:], END]]):
             source.add(*files)
             run(found(source.stream(spark, delay_ms=10)), checkpoint, finished)
-        bounded = found(source.bounded(spark).coalesce(1))
+        bounded = in_one_task(found(source.bounded(spark).coalesce(1)))
         expected = Counter(row.found for row in bounded.collect())
     assert Counter(row.found for row in finished.rows) == expected
     assert {text[0] for text in expected} == set("012345")

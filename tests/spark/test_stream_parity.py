@@ -19,7 +19,7 @@ from tests.conformance.bounded_cases import runs_on_spark, sql_condition
 from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
 from tests.conformance.covering import covering, features
 from tests.spark.streams import FileSource, Finished, run, start
-from tests.spark.support import configured
+from tests.spark.support import configured, in_one_task
 from tests.spark.test_batch_conformance import ROW, Everything
 
 COLUMNS = "case string, key string, ts bigint, id int, name string, price double"
@@ -216,8 +216,8 @@ def test_stream_and_flush_give_what_batch_gives(spark: SparkSession, tmp_path: P
                 name: result.flush(str(tmp_path / f"checkpoint{files}"), number)
                 for number, (name, result) in enumerate(streamed.items())
             }
-            rests[files] = in_one(flushed).collect()
-    batch = in_one(results(source.bounded(spark))).collect()
+            rests[files] = in_one_task(in_one(flushed)).collect()
+    batch = in_one_task(in_one(results(source.bounded(spark)))).collect()
 
     expected = answers(batch, keyed)
     for files, finished in given.items():

@@ -20,7 +20,7 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from tests.spark.streams import FileSource, Finished, failure, run
-from tests.spark.support import configured
+from tests.spark.support import configured, in_one_task
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
 QUERIES = [
@@ -81,7 +81,7 @@ def flushed(
 ) -> Counter[str]:
     """Return what the results of a query still hold; in one job."""
     rests = [shown(result.flush(str(checkpoint), n)) for n, result in enumerate(results)]
-    return counted(reduce(DataFrame.unionAll, rests).collect())
+    return counted(in_one_task(reduce(DataFrame.unionAll, rests)).collect())
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_stream_and_flush_give_what_the_bounded_job_gives(
             run(reduce(DataFrame.unionAll, [s.toDF() for s in streams]), checkpoint, finished)
         found = counted(finished.rows) + flushed(streams, checkpoint)
     bounded = [listed(source.bounded(spark), number).toDF() for number in range(len(QUERIES))]
-    expected = counted(reduce(DataFrame.unionAll, bounded).collect())
+    expected = counted(in_one_task(reduce(DataFrame.unionAll, bounded)).collect())
     assert found == expected
     assert {json.loads(text)[0] for text in expected} == set(range(len(QUERIES)))
     assert sum(expected.values()) > 100
@@ -158,7 +158,7 @@ def test_compressed_matches_are_counted_and_stored(
                 got = counted(run(reduce(DataFrame.unionAll, shown), checkpoint).rows)
                 both[kind] = got + flushed(results, checkpoint, in_json)
             else:
-                both[kind] = counted(reduce(DataFrame.unionAll, shown).collect())
+                both[kind] = counted(in_one_task(reduce(DataFrame.unionAll, shown)).collect())
     assert both["stream"] == both["batch"]
     assert sum(both["batch"].values()) > 90
     with pytest.raises(NotSupportedError, match="never ends"):
