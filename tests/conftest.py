@@ -139,7 +139,7 @@ def _spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS
-    from tests.jvm import JVM_OPTIONS, remember_classes
+    from tests.jvm import JVM_OPTIONS, remember_classes, share_settings
 
     remember_classes()
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -148,7 +148,8 @@ def _spark() -> Iterator[Any]:
         .appName("pyflinkcep-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", f"{JVM_OPTIONS} -XX:NewSize=768m")
         .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")  # a stack for each Column
         .config("spark.sql.shuffle.partitions", "2")
@@ -160,6 +161,7 @@ def _spark() -> Iterator[Any]:
         .config(*LOCAL_CHECKPOINTS)
         .getOrCreate()
     )
+    share_settings(session)
     yield session
     session.stop()
 

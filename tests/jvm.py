@@ -33,3 +33,12 @@ def remember_classes() -> None:
             return value
 
         owner.__getattr__ = found
+
+
+def share_settings(session: Any) -> None:
+    """Let all threads of the JVM have a session's settings: ``tests/java/SessionSettings.java``."""
+    from py4j.java_gateway import JavaPackage
+
+    own = session._jvm.tests.SessionSettings
+    if not isinstance(own, JavaPackage):  # compiled
+        own.share(session._jsparkSession)

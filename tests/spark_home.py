@@ -15,10 +15,18 @@ from xml.etree import ElementTree
 
 import pyspark
 
-_QUICK_FILES = Path(__file__).parent / "java" / "QuickFileSystem.java"
+_JAVA = Path(__file__).parent / "java"
 _SITE = """<configuration>
 <property><name>fs.file.impl</name><value>QuickFileSystem</value></property>
 </configuration>
+"""
+_LOGGING = """rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 _FIRST = ("scala-library-", "spark-core_", "spark-catalyst_", "spark-sql_", "hadoop-client-api-")
 _LEFT_OUT = (
@@ -65,7 +73,9 @@ def make_spark_home(folder: Path) -> Path:
             (jars / jar.name).symlink_to(jar)
     conf = folder / "conf"
     conf.mkdir()
-    _add_quick_files(jars, conf)
+    # Spark's own default makes all messages of less weight, and lets the last filter drop them.
+    (conf / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+    _add_java(jars, conf)
     _put_first(jars, conf)
     _shorten_defaults(jars, conf)
     return folder
@@ -110,16 +120,22 @@ def _shorten_defaults(jars: Path, conf: Path) -> None:
             ElementTree.ElementTree(root).write(conf / name, encoding="utf-8")
 
 
-def _add_quick_files(jars: Path, conf: Path) -> None:
+def _add_java(jars: Path, conf: Path) -> None:
     """
-    Let every Spark of this home set the permissions of files itself.
+    Compile the classes of tests; let every Spark of this home set the permissions of files itself.
 
     Hadoop starts a chmod for each file, dozens a micro-batch. Without a Java compiler it still
-    does.
+    does, and threads without a session compile what they need.
     """
-    compiler, hadoop = shutil.which("javac"), next(jars.glob("hadoop-client-api-*.jar"), None)
-    if compiler is None or hadoop is None:
+    compiler = shutil.which("javac")
+    if compiler is None:
         return
-    command = [compiler, "-proc:none", "-cp", str(hadoop), "-d", str(conf), str(_QUICK_FILES)]
+    sources = map(str, sorted(_JAVA.glob("*.java")))
+    needed = [
+        jar
+        for name in ("spark-", "scala-library-", "hadoop-client-api-")
+        for jar in jars.glob(f"{name}*.jar")
+    ]
+    command = [compiler, "-proc:none", "-cp", ":".join(map(str, needed)), "-d", str(conf), *sources]
     if subprocess.run(command, capture_output=True, check=False).returncode == 0:
         (conf / "core-site.xml").write_text(_SITE, encoding="utf-8")
