@@ -94,6 +94,7 @@ from pyflinkcep.expressions.sql_values import (
 )
 from pyflinkcep.expressions.tree import (
     COMPARISONS,
+    UNNAMED,
     Call,
     Interval,
     Leaf,
@@ -105,7 +106,6 @@ from pyflinkcep.expressions.tree import (
     shown,
 )
 from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL
-from pyflinkcep.expressions.unnamed import UNNAMED
 
 Function = Callable[[Any], Any]
 """The value of a part, given what its leaves are read from."""
