@@ -388,16 +388,15 @@ def generated(expressions: CompiledExpressions) -> MatchFunctions:
         found: Callable[[Slots, Fields], Slots] = writer.function("slots, fields", f"({after})")
         return found
 
+    def condition(code: Code) -> Callable[[Fields, Slots], bool]:
+        writer = _Writer(expressions)
+        holds = writer.value(code, is_condition=True)
+        found: Callable[[Fields, Slots], bool] = writer.function("fields, slots", f"bool({holds})")
+        return found
+
     return MatchFunctions(
         tuple(0 if slot.function is Function.COUNT else None for slot in expressions.slots),
         {stage: update(stage) for stage in stages},
         update(WHOLE) if has_whole else None,
-        {text: _condition(code, expressions) for text, code in expressions.programs.items()},
+        {text: condition(code) for text, code in expressions.programs.items()},
     )
-
-
-def _condition(code: Code, expressions: CompiledExpressions) -> Callable[[Fields, Slots], bool]:
-    writer = _Writer(expressions)
-    holds = writer.value(code, is_condition=True)
-    found: Callable[[Fields, Slots], bool] = writer.function("fields, slots", f"bool({holds})")
-    return found

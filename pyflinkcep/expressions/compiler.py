@@ -677,7 +677,11 @@ class _Compiler:
             return Typed(code, Kind.INTERVAL)
         shifts = both[1] is Kind.INTERVAL or (operator == "+" and both[0] is Kind.INTERVAL)
         time = left.kind if both[1] is Kind.INTERVAL else right.kind
-        exact = time is Kind.TIMESTAMP_NTZ or any(map(_is_short, part.operands))
+        values = [operand.value for operand in part.operands if isinstance(operand, Literal)]
+        # A literal of less than a day is as long in all time zones.
+        exact = time is Kind.TIMESTAMP_NTZ or any(
+            isinstance(value, Interval) and abs(value.microseconds) < _DAY_US for value in values
+        )
         if operator in ("+", "-") and shifts and exact and time in TIMES[:2]:
             return Typed(code, time)
         raise self.refused(
@@ -845,12 +849,6 @@ def _whole(operator: str, values: Sequence[Typed]) -> Sequence[Typed]:
         return values
     bound = below + 1 if rest and _UP[operator] else below
     return (left, Typed([(Op.INT, bound)], Kind.BIGINT)) if LEAST <= bound <= MOST else values
-
-
-def _is_short(part: Tree) -> bool:
-    """Whether a part is an interval whose length is the same in all time zones."""
-    value = part.value if isinstance(part, Literal) else None
-    return isinstance(value, Interval) and abs(value.microseconds) < _DAY_US
 
 
 def _any_equal(text: str, value: Tree, others: tuple[Tree, ...]) -> Operation:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import reduce
 from ipaddress import AddressValueError, IPv6Address
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -247,7 +248,8 @@ class MatchExpression(IterativeCondition):
         self.tree = tree
         self.owners = frozenset(owners)
         self.stage = own_stage
-        self.key = f"{own_stage}: {text}" if _counts_the_event(tree) else text
+        counts_event = any(isinstance(p, Aggregate) and p.with_event for p in leaves(tree))
+        self.key = f"{own_stage}: {text}" if counts_event else text
 
     def filter(self, value: Any, ctx: Any) -> bool:
         """Raise: only an engine can evaluate the parts on one event."""
@@ -270,10 +272,6 @@ class MatchExpression(IterativeCondition):
 
     def __repr__(self) -> str:
         return self.text
-
-
-def _counts_the_event(tree: Tree) -> bool:
-    return any(isinstance(part, Aggregate) and part.with_event for part in leaves(tree))
 
 
 class SqlTemplate(str):
@@ -353,7 +351,8 @@ def _call(tree: Call, operands: list[str], *, is_sql: bool = False) -> str:
     """Return a call, for people or as Spark SQL."""
     match tree.function:
         case "" if tree.between:
-            return _filled(tree.between, operands)
+            pairs = zip(tree.between, operands, strict=False)
+            return "".join([*chain.from_iterable(pairs), tree.between[-1]])
         case "":
             return tree.text
         case ".":
@@ -439,8 +438,12 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({operands[0]} {operator.upper()})"
     if operator in _BEFORE:
         return f"({_BEFORE[operator]} {operands[0]})"
-    if zero_is_null and operator in _DIVISIONS and not _is_sure(tree.operands[1]):
-        return f"({operands[0]} {operator} nullif({operands[1]}, 0))"
+    if zero_is_null and operator in _DIVISIONS:
+        divisor = tree.operands[1]
+        # Any literal but zero stays as it is, for it has other digits than a value.
+        if not isinstance(divisor, Literal) or divisor.value == 0:
+            operands[1] = f"nullif({operands[1]}, 0)"
+        return f"({operands[0]} {operator} {operands[1]})"
     if operator in _SIGNS:
         return f"({f' {operator.upper()} '.join(operands)})"
     if operator == "in":
@@ -449,17 +452,6 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({_case(operands)})"
     unit = [tree.detail] if tree.detail else []
     return f"{operator}({', '.join([*unit, *operands])})"
-
-
-def _is_sure(divisor: Tree) -> bool:
-    """Whether a divisor is a literal other than zero, which has other digits than a value."""
-    return isinstance(divisor, Literal) and divisor.value != 0
-
-
-def _filled(between: tuple[str, ...], operands: list[str]) -> str:
-    """Return operands with text before, between and after them."""
-    filled = [part for pair in zip(between, operands, strict=False) for part in pair]
-    return "".join([*filled, between[-1]])
 
 
 def literal_sql(value: Any) -> str:
