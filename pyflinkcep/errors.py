@@ -8,7 +8,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -25,6 +25,12 @@ EvaluationOfPattern = Literal["auto", "nfa", "eventLists", "latest"]
 
 EvaluationOfQuery = Literal["auto", "nfa", "backtracking", "eventLists"]
 """How the matches of a query are found."""
+
+Field = str | Callable[[Any], Any]
+"""The name of a field, or a function of the event."""
+
+KeyFields = Field | Sequence[str]
+"""What the key of an event is: a field, several, or a function of the event."""
 
 OnNullKey = Literal["fail", "drop"]
 """What becomes of an event whose key or time is null."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.errors import Field
 from pyflinkcep.expressions.arrays import EventTree, Program, Values
 from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.matching.columns import Flags, Ints
@@ -23,7 +24,6 @@ from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.records import RecordReader
 from pyflinkcep.tables.rule_rows import RuleRows, RuleTests
 from pyflinkcep.tables.typed_columns import SqlColumns, row_types
-from pyflinkcep.tables.values import Field
 
 Condition = str | Tree
 """SQL about one event, or a condition of EQL."""

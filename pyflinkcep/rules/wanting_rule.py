@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, Field
 from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.pattern_rules import WantingPattern, pattern_found, pattern_texts
@@ -33,7 +33,6 @@ from pyflinkcep.rules.wants import Wants
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.eql_match import Narrowed
 from pyflinkcep.tables.typed_columns import SqlColumns
-from pyflinkcep.tables.values import Field
 
 
 @attrs.frozen(eq=False)

@@ -15,7 +15,6 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.numbers import MOST
 from pyflinkcep.expressions.tokens import (
     UNITS,
-    Cursor,
     ExpressionReader,
     Token,
     TokenKind,
@@ -97,11 +96,40 @@ def failure(text: str, at: int, what: str, hint: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{place(text, at)}: {what}", hint)
 
 
-class QueryCursor(Cursor):
-    """Reads the tokens of a query one by one."""
+_INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
+_INTERVAL = (
+    "write INTERVAL '5' MINUTE or INTERVAL '1 02:00:00' DAY TO SECOND; months have no length"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_DEPTH = 100
+_CONSTANTS = (TokenKind.STRING, TokenKind.NUMBER)
+_COMPARISONS = {
+    "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
+_LIKES = ("LIKE", "ILIKE", "RLIKE")
+_CONDITION_WORDS = ("AND", "OR", "NOT", "IS", "IN", "BETWEEN", *_LIKES)
+_CASE_WORDS = ("WHEN", "THEN", "ELSE", "END")
+_OF_EVENTS = ("||", "case")
+_OF_ONE = ("first", "last", "min", "max")
+_CHOICES = ("case", "coalesce", "greatest", "least")
 
-    def __init__(self, text: str) -> None:
+
+class ConditionReader(ExpressionReader[Tree]):
+    """Reads conditions and values, which name the variables of a pattern."""
+
+    powers: ClassVar = {"+": 1, "-": 1, "||": 1, "*": 2, "/": 2, "%": 2}
+    on_matches = False
+    """Whether values are of whole matches, as in HAVING and RETURN."""
+
+    def __init__(self, text: str, components: tuple[Component, ...] = ()) -> None:
         super().__init__(text, tokenized(text, _QUERY, _unreadable))
+        self._declare(components)
+
+    def _declare(self, components: tuple[Component, ...]) -> None:
+        self._declared = components
+        self._by_name = {part.variable: part for part in components}
+
+    # --- words and symbols
 
     def written(self, token: Token) -> str:
         """Return a token as it was written, backquotes included."""
@@ -140,40 +168,6 @@ class QueryCursor(Cursor):
     def failure(self, at: int, what: str, hint: str) -> InvalidArgumentError:
         """Return the error for a problem at an offset of the text."""
         return failure(self.text, at, what, hint)
-
-
-_INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
-_INTERVAL = (
-    "write INTERVAL '5' MINUTE or INTERVAL '1 02:00:00' DAY TO SECOND; months have no length"
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_DEPTH = 100
-_CONSTANTS = (TokenKind.STRING, TokenKind.NUMBER)
-_COMPARISONS = {
-    "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
-}  # fmt: skip
-_LIKES = ("LIKE", "ILIKE", "RLIKE")
-_CONDITION_WORDS = ("AND", "OR", "NOT", "IS", "IN", "BETWEEN", *_LIKES)
-_CASE_WORDS = ("WHEN", "THEN", "ELSE", "END")
-_OF_EVENTS = ("||", "case")
-_OF_ONE = ("first", "last", "min", "max")
-_CHOICES = ("case", "coalesce", "greatest", "least")
-
-
-class ConditionReader(QueryCursor, ExpressionReader[Tree]):
-    """Reads conditions and values, which name the variables of a pattern."""
-
-    powers: ClassVar = {"+": 1, "-": 1, "||": 1, "*": 2, "/": 2, "%": 2}
-    on_matches = False
-    """Whether values are of whole matches, as in HAVING and RETURN."""
-
-    def __init__(self, text: str, components: tuple[Component, ...] = ()) -> None:
-        super().__init__(text)
-        self._declare(components)
-
-    def _declare(self, components: tuple[Component, ...]) -> None:
-        self._declared = components
-        self._by_name = {part.variable: part for part in components}
 
     # --- references
 

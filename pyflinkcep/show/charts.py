@@ -13,15 +13,17 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import (
+    Field,
     InputError,
     InvalidArgumentError,
+    KeyFields,
     NotSupportedError,
     counted,
     did_you_mean,
     suggesting,
 )
 from pyflinkcep.show.diagram import DrawnPicture
-from pyflinkcep.show.model import Field, Plotted
+from pyflinkcep.show.model import Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import exact_moment, is_calendar, moment_text, plain
 
@@ -207,7 +209,7 @@ def _matches_of(
     chart: str,
     matches: Any,
     time: Field | None,
-    key: Field | Sequence[str] | None,
+    key: KeyFields | None,
     most: int,
 ) -> list[_Points]:
     """Return matches as points in time."""
@@ -575,7 +577,7 @@ _PAINTS = ("blue", "green", "amber", "violet", "red")
 def timeline_chart(
     matches: Any,
     time: Field | None = None,
-    key: Field | Sequence[str] | None = None,
+    key: KeyFields | None = None,
     title: str = "matches",
     most: int = 100,
 ) -> Chart:

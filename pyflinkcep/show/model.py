@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
+
+from pyflinkcep.errors import Field, KeyFields
 
 LinkKind = str
 """One of ``strict``, ``relaxed``, ``any``, ``not`` and ``plain``: how the arrow is drawn."""
@@ -95,8 +97,8 @@ class Graph:
     notes: tuple[str, ...] = ()  # What holds for all
 
 
-Field = str | Callable[[Any], Any]
-"""The name of a field, or a function of the event."""
+Plot = tuple[Iterable[Mapping[str, Any]], Field | None, KeyFields | None]
+"""Matches, and the fields of time and key of their events."""
 
 
 class Plotted:
@@ -104,9 +106,7 @@ class Plotted:
 
     __slots__ = ()
 
-    def plotted(
-        self, time: Field | None, key: Field | Sequence[str] | None
-    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+    def plotted(self, time: Field | None, key: KeyFields | None) -> Plot:
         """Return the matches, and the fields of time and key: those given, or those known."""
         raise NotImplementedError
 

@@ -16,7 +16,7 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.analysis import Relevance, Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import guarded_parts, known_bits
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, Field, KeyFields
 from pyflinkcep.expressions.arrays import Program
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
@@ -48,7 +48,6 @@ from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
 from pyflinkcep.tables.typed_columns import NumberColumn, SqlColumns, as_array
-from pyflinkcep.tables.values import Field
 
 _KEY = f"{PREFIX}key"
 _TIME = f"{PREFIX}time"
@@ -85,7 +84,7 @@ class ColumnMatch:
         pattern: Pattern,
         table: pa.Table,
         timestamp: Field | None,
-        key: Field | Sequence[str] | None,
+        key: KeyFields | None,
         ties: OrderColumns | None = None,
         places: pa.ChunkedArray | None = None,
         only: Container[str] | None = None,

@@ -65,13 +65,11 @@ class EventObjects:
     ) -> EventObjects:
         """Return the table of events; `declared` are the types of columns that hold decimals."""
         rows = rows_of(events)
-        times = list(range(len(rows)))
-        if timestamp is not None:
-            if isinstance(timestamp, str):
-                _column(rows, timestamp)
-            exact = exact_times_of(rows, timestamp)
-            order = sorted(range(len(rows)), key=exact.__getitem__)
-            rows, times = [rows[at] for at in order], [exact[at] // 1000 for at in order]
+        if isinstance(timestamp, str):
+            _column(rows, timestamp)
+        exact = exact_times_of(rows, timestamp)
+        order = sorted(range(len(rows)), key=exact.__getitem__)
+        rows, times = [rows[at] for at in order], [exact[at] // 1000 for at in order]
         types = _types(rows, type_)
         for name in copied_attributes(query):
             _check_known(rows, name)

@@ -31,7 +31,9 @@ from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (
     EvaluationOfPattern,
+    Field,
     InvalidArgumentError,
+    KeyFields,
     NotSupportedError,
     OnTooManyPartialMatches,
     suggesting,
@@ -50,14 +52,7 @@ from pyflinkcep.tables.sql import (
     expressions_over_stages,
     over_stages,
 )
-from pyflinkcep.tables.values import (
-    Field,
-    delay_ms,
-    exact_times_of,
-    grouping_key,
-    key_getter,
-    tie_order,
-)
+from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
 
 if TYPE_CHECKING:
     from pyflinkcep.tables.spilling import Spilling
@@ -81,9 +76,7 @@ class Run:
         delay: timedelta | None,
     ) -> Run:
         """Compile a pattern for events, and read their times and keys."""
-        exact: Sequence[int] = range(0, 1000 * len(given), 1000)
-        if timestamp is not None:
-            exact = exact_times_of(given, timestamp)
+        exact = exact_times_of(given, timestamp)
         key_of = None if key is None else key_getter(key)
         arriving = Input(
             given,
@@ -376,7 +369,7 @@ def _spilled(
     pattern: Pattern,
     events: Spilling,
     timestamp: Field | None,
-    key: Field | Sequence[str] | None,
+    key: KeyFields | None,
     limit: PartialMatchLimit | None,
     threads: int,
 ) -> Matches[Any] | None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from pyflinkcep.errors import NotSupportedError, counted
-from pyflinkcep.show.model import Field, Plotted
+from pyflinkcep.errors import Field, KeyFields, NotSupportedError, counted
+from pyflinkcep.show.model import Plot, Plotted
 from pyflinkcep.tables.events import EventT, Timeout
 from pyflinkcep.tables.values import key_getter
 from pyflinkcep.traces.model import event_text
@@ -52,16 +52,14 @@ class _OfEvents(_Shown, Plotted):
 
     _nouns = ("match", "matches")
     _time: Field | None = None
-    _key: Field | Sequence[str] | None = None
+    _key: KeyFields | None = None
 
-    def knowing(self, time: Field | None, key: Field | Sequence[str] | None) -> Self:
+    def knowing(self, time: Field | None, key: KeyFields | None) -> Self:
         """Return the matches, which are to know the fields of time and key of their events."""
         self._time, self._key = time, key
         return self
 
-    def plotted(
-        self: Any, time: Field | None, key: Field | Sequence[str] | None
-    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+    def plotted(self: Any, time: Field | None, key: KeyFields | None) -> Plot:
         """Return the matches, and the fields of time and key: those given, or those known."""
         return self, self._time if time is None else time, self._key if key is None else key
 

@@ -12,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.errors import InputError, did_you_mean
+from pyflinkcep.errors import Field, InputError, KeyFields, did_you_mean
 from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (
-    Field,
     exact_time,
     exact_times_of,
     grouping_key,
@@ -166,7 +165,7 @@ class Keys:
         return None if self.source is None else _codes(self.source)
 
     @classmethod
-    def of(cls, table: pa.Table, key: Field | Sequence[str] | None) -> Keys:
+    def of(cls, table: pa.Table, key: KeyFields | None) -> Keys:
         """Return the keys of a table's events."""
         if key is None:
             return cls(None, lambda _: None, {})

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import EVENT_LISTS, resolved
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.table import EventTable, Numbers
+from pyflinkcep.errors import Field
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.order import order_by
@@ -48,7 +49,6 @@ from pyflinkcep.tables.records import records
 from pyflinkcep.tables.row_sql import OnlyByRow
 from pyflinkcep.tables.spilling import Spilling
 from pyflinkcep.tables.typed_columns import is_exact, kind_of, numbers
-from pyflinkcep.tables.values import Field
 
 
 @attrs.frozen(eq=False)

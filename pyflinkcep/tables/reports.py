@@ -17,7 +17,9 @@ from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
 from pyflinkcep.errors import (
     CepError,
+    Field,
     InvalidArgumentError,
+    KeyFields,
     OnTooManyPartialMatches,
     check_choice,
     suggesting,
@@ -29,7 +31,7 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import has_columns, rows_of, table_or_rest
-from pyflinkcep.tables.values import Field, field_getter, grouping_key, has_time
+from pyflinkcep.tables.values import field_getter, grouping_key, has_time
 from pyflinkcep.traces.comparison import Comparison, Outcome
 from pyflinkcep.traces.funnel import (
     Count,
@@ -367,7 +369,7 @@ def _reached_in_columns(
     pattern: Pattern,
     events: Any,
     timestamp: Field | None,
-    key: Field | Sequence[str] | None,
+    key: KeyFields | None,
     settings: FunnelSettings,
     steps: Sequence[FunnelStep],
     threads: int,
@@ -401,7 +403,7 @@ def _reached_one_by_one(
     pattern: Pattern,
     events: Any,
     timestamp: Field | None,
-    key: Field | Sequence[str] | None,
+    key: KeyFields | None,
     delay: timedelta | None,
     settings: FunnelSettings,
     steps: Sequence[FunnelStep],

@@ -97,9 +97,7 @@ def matchSigma(
         )
     table, rest = table_or_rest(events)
     given = rows_of(rest if table is None else table)
-    exact: Sequence[int] = range(0, 1000 * len(given), 1000)
-    if timestamp is not None:
-        exact = exact_times_of(given, timestamp)
+    exact = exact_times_of(given, timestamp)
     order = sorted(range(len(given)), key=exact.__getitem__)
     rows, times = [given[at] for at in order], [exact[at] // 1000 for at in order]
     known = None if table is None else field_names(table)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.errors import Field, KeyFields
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import POSITION, PREFIX, Ints, integers, plain_numbers
 from pyflinkcep.matching.event_store import SortedEvents
@@ -30,7 +31,6 @@ from pyflinkcep.tables.found_rows import MOST_EVENTS, Part, Results, Run, Spille
 from pyflinkcep.tables.order import computed_column
 from pyflinkcep.tables.records import Cells, RecordBlock
 from pyflinkcep.tables.spilling import Dealing, Spilling, numbered, read
-from pyflinkcep.tables.values import Field
 
 _KEY_VALUE = f"{PREFIX}given key"
 
@@ -42,7 +42,7 @@ class SpilledMatch:
     pattern: Pattern  # The pattern
     events: Spilling  # The events
     timestamp: Field | None  # Their time
-    key: Field | Sequence[str] | None  # Their key
+    key: KeyFields | None  # Their key
     limit: PartialMatchLimit | None  # How many partial matches a key may have
     threads: int  # On how many cores to match
     ties: OrderColumns | None = None  # The order of events of one key and millisecond

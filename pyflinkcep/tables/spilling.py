@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import NotSupportedError, counted
+from pyflinkcep.errors import Field, KeyFields, NotSupportedError, counted
 from pyflinkcep.matching.columns import POSITION, Ints, integers, plain_numbers
 from pyflinkcep.matching.keys import Hashes, hashes, mixed
 from pyflinkcep.matching.memory import give_back, memory_bytes
@@ -23,7 +23,7 @@ from pyflinkcep.tables.files import EventFiles
 from pyflinkcep.tables.found_rows import Results, Run
 from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.order import Times, column_of, lazily, type_of_values
-from pyflinkcep.tables.values import Field, grouping_key, key_getter
+from pyflinkcep.tables.values import grouping_key, key_getter
 
 _PROCESS = 256 << 20  # What Python, Arrow and NumPy take
 _LEAST = 16  # bytes, of which no share is nothing
@@ -77,7 +77,7 @@ class Dealing:
 
     names: Sequence[str]  # The other columns
     timestamp: Field | None  # Their time
-    key: Field | Sequence[str] | None  # Their key
+    key: KeyFields | None  # Their key
     budget: Budget
     # What is told how many events a key has that does not fit memory, and that is not dealt by
     # time; None if such keys are.

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.errors import CepError, Field, InputError, KeyFields
 from pyflinkcep.matching.columns import values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.column_match import ColumnMatch
@@ -21,7 +21,7 @@ from pyflinkcep.tables.order import Keys
 from pyflinkcep.tables.row_groups import RowGroups
 from pyflinkcep.tables.row_sql import OnlyByRow
 from pyflinkcep.tables.sql import sql_of
-from pyflinkcep.tables.values import Field, grouping_key
+from pyflinkcep.tables.values import grouping_key
 
 
 @attrs.define(eq=False)
@@ -63,7 +63,7 @@ class StoredEvents:
         path: Any,
         pattern: Pattern,
         timestamp: Field | None,
-        key: Field | Sequence[str] | None,
+        key: KeyFields | None,
         others: Sequence[str] = (),
         files: EventFiles | None = None,
     ) -> StoredEvents:
@@ -90,7 +90,7 @@ class StoredEvents:
         self,
         pattern: Pattern,
         timestamp: Field | None,
-        key: Field | Sequence[str] | None,
+        key: KeyFields | None,
         *,
         keeps: bool = False,
     ) -> ColumnMatch | None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from pyflinkcep.errors import (
     CepError,
+    Field,
     InputError,
     InvalidArgumentError,
+    KeyFields,
     Place,
     TimeUnitWarning,
     did_you_mean,
@@ -24,9 +26,6 @@ from pyflinkcep.time import (
     to_milliseconds,
     wrong_unit,
 )
-
-Field = str | Callable[[Any], Any]
-"""The name of a field, or a function of the event."""
 
 
 def epoch_milliseconds(time: Any, event: Any) -> int:
@@ -65,8 +64,14 @@ def tie_order(events: Sequence[Any], exact: Sequence[int]) -> Callable[[Any], in
     return lambda event: known[id(event)]
 
 
-def exact_times_of(events: Sequence[Any], field: Field) -> list[int]:
-    """Return the times of events in epoch microseconds, by which they are ordered."""
+def exact_times_of(events: Sequence[Any], field: Field | None) -> list[int]:
+    """
+    Return the times of events in epoch microseconds, by which they are ordered.
+
+    Without a field they are in order, a millisecond apart.
+    """
+    if field is None:
+        return list(range(0, 1000 * len(events), 1000))
     get = field_getter(field, "timestamp")
     given = [get(event) for event in events]
     times = [exact_time(t, event) for t, event in zip(given, events, strict=True)]
@@ -130,7 +135,7 @@ def grouping_key(key: Any) -> Any:
     return _Nan("nan") if value != value else value
 
 
-def key_getter(key: Field | Sequence[str]) -> Callable[[Any], Any]:
+def key_getter(key: KeyFields) -> Callable[[Any], Any]:
     """Return a function that returns the key of an event, by a field, several or a function."""
     if not isinstance(key, list | tuple) or not key:
         return field_getter(key, "key")

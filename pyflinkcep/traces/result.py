@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from pyflinkcep.errors import counted
+from pyflinkcep.errors import Field, KeyFields, counted
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
-from pyflinkcep.show.model import Field, Plotted
+from pyflinkcep.show.model import Plot, Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import is_calendar
 from pyflinkcep.traces.model import (
@@ -386,9 +385,7 @@ class Trace(Report, Record, Plotted):
         """
         return full_text(self) if full else beginnings_text(self)
 
-    def plotted(
-        self, time: Field | None, key: Field | Sequence[str] | None
-    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+    def plotted(self, time: Field | None, key: KeyFields | None) -> Plot:
         """Return the matches; their events with time and key as known, if none is given."""
         if time is not None or key is not None:
             return self.matches, time, key

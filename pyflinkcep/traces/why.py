@@ -14,11 +14,11 @@ from pyflinkcep.conditions import IterativeCondition, sql_of
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, counted, suggesting
+from pyflinkcep.errors import Field, InvalidArgumentError, KeyFields, counted, suggesting
 from pyflinkcep.expressions.evaluator import compared_in_sql
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
-from pyflinkcep.show.model import Field, Plotted
+from pyflinkcep.show.model import Plot, Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import MIN_WATERMARK, duration_text
 from pyflinkcep.traces.difference import Difference, Side
@@ -265,9 +265,7 @@ class WhyNot(Report, Plotted):
         assert isinstance(self.facts.trace, Trace)
         return self.facts.trace
 
-    def plotted(
-        self, time: Field | None, key: Field | Sequence[str] | None
-    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+    def plotted(self, time: Field | None, key: KeyFields | None) -> Plot:
         """Return what :meth:`trace` plots."""
         return self.trace.plotted(time, key)
 
