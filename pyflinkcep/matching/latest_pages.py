@@ -67,7 +67,9 @@ class LatestPages:
 
         for runs in every:
             if len(runs.ends):
-                self._add(own(runs.handles), runs.ends)
+                taken = own(runs.handles)
+                lasts = self._times(taken[runs.ends - 1])
+                self._found.append(self._latest.found(taken, runs.ends, lasts))
         return self._written(machine.written(), own)
 
     def _times(self, handles: Ints) -> Ints:
@@ -82,12 +84,6 @@ class LatestPages:
         table = self._store.take(handles, [str(layout.time_column), tie])
         order: Ints = np.lexsort([ranks_of(table.column(tie)), layout.times(table)])
         return order
-
-    def _add(self, handles: Ints, ends: Ints) -> None:
-        times = self._times(handles[ends - 1])
-        kinds, stages = np.ones(len(ends), np.uint8), np.tile(self._latest.components, len(ends))
-        found = Found(self._latest.stages, kinds, times, np.array(ends), stages, handles)
-        self._found.append(found)
 
     def _written(self, states: KeyStates, own: Callable[[Ints], Ints]) -> Written:
         """Return the states of keys, those of the first items first."""

@@ -156,6 +156,12 @@ class Layout:
         """Return the positions after the first at which another key begins, in a sorted table."""
         return np.flatnonzero(changes([table.column(name) for name in self.key_signature])) + 1
 
+    def key_numbers(self, table: pa.Table) -> Ints:
+        """Return the number of each event's key, in the order of keys of a sorted table."""
+        begins = np.zeros(table.num_rows, np.int64)
+        begins[self.key_changes(table)] = 1
+        return np.cumsum(begins)
+
     def is_other_key(self, before: pa.Table, after: pa.Table) -> bool:
         """Whether a table begins with another key than the one before it ends with."""
         both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])

@@ -7,7 +7,7 @@ import os
 import random
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,6 +97,26 @@ def cut_by_key(tables: Iterable[pa.Table], layout: Layout) -> Iterator[tuple[pa.
             yield pa.concat_tables([*held, table.slice(0, whole)]).combine_chunks(), before + ends
             held = []
         held.append(table.slice(whole))
+
+
+def by_chunks(
+    chunks: Iterable[pa.Table],
+    matched: Callable[[pa.Table, int], Iterator[pa.RecordBatch]],
+    held: Callable[[pa.Table], pa.Table],
+) -> Generator[pa.RecordBatch, None, pa.Table | None]:
+    """
+    Yield what is matched of each chunk, below the events that are held of those before.
+
+    Return what is held in the end; None if there was no chunk.
+    """
+    kept: pa.Table | None = None
+    for chunk in chunks:
+        events, old = chunk, 0
+        if kept is not None:
+            events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
+        yield from matched(events, old)
+        kept = held(events)
+    return kept
 
 
 def _telling_last(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, NotSupportedError, OutputTag, Pattern, keyBy, match
-from pyflinkcep.spark.worker.pattern_task import LatestTask
+from pyflinkcep.spark.worker.latest_task import LatestTask
 from tests.shorthand import ms
 from tests.spark.streams import FileSource, Finished, failure, run
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -81,7 +81,7 @@ def test_chunks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     small = [part.slice(at, 5) for part in batches for at in range(0, part.num_rows, 5)]
 
     for sort_bytes in (1 << 30, 2000, 500):
-        single = LatestTask(task.pattern, task.layout, task.consumer, sort_bytes)
+        single = LatestTask(task.latest, task.consumer, sort_bytes)
         found = [row for batch in single.run(iter(small)) for row in batch.to_pylist()]
         assert _ids(found) == _ids(match(PATTERN, _rows(), "ts", "user", evaluation="latest"))
 

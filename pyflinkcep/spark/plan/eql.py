@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -33,7 +33,7 @@ from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.expressions.tree import Literal, Operation, Tree, quoted_name, spark_sql
 from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
-from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestColumnsOf, bits_of, rule_of
+from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestEvents, rule_of
 from pyflinkcep.matching.layout import Layout, bit_name
 from pyflinkcep.spark.plan.analysis import common_kind, sql_type
 from pyflinkcep.spark.plan.conditions import sql_column
@@ -256,10 +256,10 @@ class EqlJob:
             payload.append(TIE)
         return self.job.prepared(added, payload, bits, positions=not self.job.is_stream)
 
-    def latest(self, layout: Layout) -> LatestColumnsOf:
-        """Return what workers match by."""
+    def latest(self, layout: Layout) -> Callable[[], LatestEvents]:
+        """Return what makes what workers match by."""
         tie = None if self.tiebreaker is None else TIE
-        return LatestColumnsOf(rule_of(self.model), bits_of(self.model), layout, tie)
+        return partial(LatestEvents.of_query, self.model, layout, tie)
 
     def _fingerprint(self, layout: Layout) -> dict[str, str]:
         """Return what must stay the same for stored state to be reused."""

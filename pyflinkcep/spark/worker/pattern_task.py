@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
@@ -13,26 +13,22 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.choice import EVENT_LISTS
-from pyflinkcep.engines.compressed.counting import MatchArrays
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.engines.latest.chain import LatestChain
-from pyflinkcep.engines.latest.columns import FoundRuns, RunningRules, latest_rules
-from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.functions import RuntimeContext, opened
-from pyflinkcep.matching.columns import VALUE, Ints, field_array, owned
+from pyflinkcep.matching.columns import VALUE, field_array, owned
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.latest import LatestStagesOf
+from pyflinkcep.matching.latest import LatestEvents
 from pyflinkcep.matching.latest_pages import LatestPages
 from pyflinkcep.matching.layout import Layout, holding
-from pyflinkcep.matching.matcher import MOST_EVENTS, PageMatcher, Wanted, make_matcher
+from pyflinkcep.matching.matcher import PageMatcher, Wanted, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
-from pyflinkcep.matching.queries import found_of_arrays, found_of_columns
-from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
+from pyflinkcep.matching.queries import found_of_columns
+from pyflinkcep.matching.sorting import BUDGET_BYTES, by_chunks, sorted_chunks
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
@@ -42,41 +38,19 @@ from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages
 from pyflinkcep.spark.worker.runtime import errors_in, running
 
 
-def _by_chunks(
-    chunks: Iterable[pa.Table],
-    matched: Callable[[pa.Table, int], Iterator[pa.RecordBatch]],
-    held: Callable[[pa.Table], pa.Table],
-) -> Generator[pa.RecordBatch, None, pa.Table | None]:
-    """
-    Yield what is matched of each chunk, below the events that are held of those before.
-
-    Return what is held in the end; None if there was no chunk.
-    """
-    kept: pa.Table | None = None
-    for chunk in chunks:
-        events, old = chunk, 0
-        if kept is not None:
-            events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
-        yield from matched(events, old)
-        kept = held(events)
-    return kept
-
-
-def _key_numbers(changes: Ints, size: int) -> Ints:
-    """Return the number of each event's key, in the order of keys."""
-    begins = np.zeros(size, np.int64)
-    begins[changes] = 1
-    return np.cumsum(begins)
-
-
 @attrs.frozen(eq=False)
-class _ChunksTask:
-    """The work on one partition, by chunks of sorted events."""
+class ChainTask:
+    """The work on one partition, by lists."""
+
+    # A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
+    # events of its last window are kept.
 
     pattern: Pattern  # The pattern, a chain
     layout: Layout  # The columns of the input
     consumer: Consumer  # Turns matches into rows
     sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
+    # How matches are found: by lists, or "auto" if the events decide.
+    evaluation: str = EVENT_LISTS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
@@ -86,26 +60,9 @@ class _ChunksTask:
             opened(self.consumer, context, "a function"),
             closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
         ):
-            yield from self._output(nfa, chunks)
-
-    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError
-
-
-@attrs.frozen(eq=False)
-class ChainTask(_ChunksTask):
-    """The work on one partition, by lists."""
-
-    # A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
-    # events of its last window are kept.
-
-    # How matches are found: by lists, or "auto" if the events decide.
-    evaluation: str = EVENT_LISTS
-
-    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
-        matched, held = partial(self._matched, chain), partial(self._last_window, chain)
-        yield from _by_chunks(chunks, matched, held)
+            chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
+            matched, held = partial(self._matched, chain), partial(self._last_window, chain)
+            yield from by_chunks(chunks, matched, held)
 
     def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
         """Yield the output of the matches that end after the first `old` events."""
@@ -120,12 +77,12 @@ class ChainTask(_ChunksTask):
 
     def _seen(self, events: pa.Table, old: int) -> ChainEvents:
         size, bits = events.num_rows, self.layout.bits(events)
-        changes = self.layout.key_changes(events)
+        keys = self.layout.key_numbers(events)
         return ChainEvents(
             self.layout.times_ms(events),
             lambda atom: holding(bits, atom),
             lambda number: _values(events, number),
-            _key_numbers(changes, size) if len(changes) else None,
+            keys if keys[-1] else None,
             owned(events),
             np.arange(size) >= old if old else None,
         )
@@ -138,59 +95,6 @@ class ChainTask(_ChunksTask):
         if chain.query.window is not None and len(times):
             first += int(np.searchsorted(times, earlier(times[-1:], chain.query.window)[0]))
         return events.slice(first)
-
-
-@attrs.frozen(eq=False)
-class LatestTask(_ChunksTask):
-    """The work on one partition, by the latest runs."""
-
-    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        chain = LatestChain.of(self.pattern, nfa)
-        stages, rules = LatestStagesOf(chain, nfa, self.layout), latest_rules([chain.rule])
-        matched = partial(self._matched, stages, rules)
-        kept = yield from _by_chunks(chunks, matched, partial(self._held, rules))
-        if kept is not None:
-            yield from self._rows(chain, rules.advance(END), kept)
-
-    def _matched(
-        self, stages: LatestStagesOf, rules: RunningRules, events: pa.Table, old: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Offer all but the first `old` events, which runs hold; the last key may go on."""
-        size, bits = events.num_rows, self.layout.bits(events)
-        changes = self.layout.key_changes(events)
-        keys, times = _key_numbers(changes, size), self.layout.times_ms(events)
-        assert bits is not None
-        chain, offers = stages.chain, stages.offers(bits, keys)
-        last = int(changes[-1]) if len(changes) else old
-        if len(changes):  # the keys before the last one end here
-            found = rules.process(times[old:last], offers.between(old, last), old, is_last=True)
-            yield from self._rows(chain, found, events)
-            rules.clear()
-        found = rules.process(times[last:], offers.between(last, size), last)
-        yield from self._rows(chain, found, events)
-
-    def _held(self, rules: RunningRules, events: pa.Table) -> pa.Table:
-        """Return the events that runs hold, which are the first ones from now on."""
-        states = rules.written()
-        held, handles = np.unique(states.handles, return_inverse=True)
-        kept = events.take(held)
-        times = self.layout.times_ms(kept)
-        rules.clear()
-        states = attrs.evolve(states, keys=states.keys * 0, handles=handles.astype(np.int64))
-        rules.read(states, times.__getitem__)
-        return kept
-
-    def _rows(
-        self, chain: LatestChain, runs: FoundRuns, events: pa.Table
-    ) -> Iterator[pa.RecordBatch]:
-        if not len(runs.ends):
-            return
-        components = np.tile(chain.components, len(runs.ends))
-        matches = MatchArrays(runs.handles, runs.ends, components)
-        times = self.layout.times_ms(events)
-        store = EventStore.of(events, self.layout, RowReader(self.layout.schema))
-        for found in found_of_arrays(chain.stages, matches, times).parts(MOST_EVENTS):
-            yield from batches_of(self.consumer, found, store)
 
 
 def _values(events: pa.Table, number: int) -> Any:
@@ -217,12 +121,11 @@ class PatternMatching(Matching):
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
+        if self.is_latest:
+            return BucketTask(plan, LatestPages(LatestEvents.of_pattern(self.pattern, plan.layout)))
         nfa, stack, expressions = self.nfa(), ExitStack(), plan.layout.expressions
         with errors_in(plan.layout.pattern):
             stack.enter_context(opened(nfa, context, "a condition"))
-        if self.is_latest:
-            chain = LatestChain.of(self.pattern, nfa)
-            return BucketTask(plan, LatestPages(LatestStagesOf(chain, nfa, plan.layout)))
         rules = CepOperator(nfa, None, plan.processing_time, self.wanted.limit)
         matcher: PageMatcher
         if self.rows is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import attrs
 from pyspark.sql import DataFrame
@@ -18,6 +19,7 @@ from pyflinkcep.engines.latest.chain import LatestChain, refused
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.held_back import HeldBack
+from pyflinkcep.matching.latest import LatestEvents
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.matcher import Wanted
 from pyflinkcep.matching.order import OrderColumns, TieOrder
@@ -44,8 +46,9 @@ from pyflinkcep.spark.worker.consumers import (
     wanted_by,
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
+from pyflinkcep.spark.worker.latest_task import LatestTask
 from pyflinkcep.spark.worker.pack import RowsTask, UnpackTask
-from pyflinkcep.spark.worker.pattern_task import ChainTask, LatestTask, PatternMatching
+from pyflinkcep.spark.worker.pattern_task import ChainTask, PatternMatching
 
 # The ways to use matches, by whether they need timeouts and whether they see their order.
 _WAYS = {
@@ -163,7 +166,8 @@ class PatternJob:
         if uses_lists:
             task = ChainTask(self.pattern, layout, consumer, evaluation=how.for_tables)
         elif how.name == LATEST:
-            task = LatestTask(self.pattern, layout, consumer)
+            latest = partial(LatestEvents.of_pattern, self.pattern, layout)
+            task = LatestTask(latest, consumer)
         else:
             task = BatchTask(self.pattern, layout, self.comparator, consumer, self.limit)
         return self.job.run(prepared, task.run, output_schema(consumer))
