@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyflinkcep.engines.flink.stored_state import StateCounts, damaged_state
+from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.engines.latest.columns import KeyStates, latest_rules
 from pyflinkcep.engines.latest.machine import KeyState, LatestRule
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.latest import LatestEvents, ranks_of
-from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written, ranges
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, PageMatcher, States, Written, ranges
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events
 
@@ -24,8 +23,8 @@ _LAST_DEADLINE = NO_DEADLINE - 1
 """What is over later than any event can be is so at the end of the stream."""
 
 
-class LatestPages:
-    """Processes the events of pages' keys with a sequence; see :class:`PageMatcher`."""
+class LatestPages(PageMatcher):
+    """Processes the events of pages' keys with a sequence."""
 
     # A key's state is at most one run for each step: its events, and which runs they are.
 
@@ -33,10 +32,6 @@ class LatestPages:
         self._latest = latest
         self._machine = latest_rules([latest.rule])
         self._found: list[Found] = []
-
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
@@ -104,10 +99,6 @@ class LatestPages:
         """Return the results of the pages so far, and clear them."""
         found, self._found = self._found, []
         return Found.concat(found) if found else Found.of(self._latest.stages, [b""] * 5)
-
-    def count(self, page: States) -> StateCounts | None:
-        """Return nothing: it keeps no partial matches of a pattern."""
-        return None
 
 
 def deadlines_of(

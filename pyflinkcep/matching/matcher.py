@@ -93,7 +93,7 @@ class Written:
     handles: Ints  # The events that the states refer to
 
 
-class PageMatcher(Protocol):
+class PageMatcher(ABC):
     """
     Matches keys' events on a stream.
 
@@ -110,17 +110,33 @@ class PageMatcher(Protocol):
 
     def set_events(self, store: EventStore) -> None:
         """Use another store: the events that handles refer to from now on."""
+        self._store = store
 
+    @abstractmethod
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
 
+    @abstractmethod
     def take(self) -> Found:
         """Return the results of the pages so far, and clear them."""
 
     def count(self, page: States) -> StateCounts | None:
         """Return what a page's states hold; None if they are not partial matches."""
+        return None
+
+
+class RowPages(PageMatcher):
+    """Matches keys' events into rows of output."""
+
+    def __init__(self) -> None:
+        self._made: list[pa.Table] = []
+
+    def take(self) -> Found:
+        """Return the rows so far, and clear them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
 _EVENTS_AT_ONCE = 16_384
@@ -137,7 +153,7 @@ class Wanted:
     counts: bool = False  # Of the stages only counts, for keys of which it is possible
 
 
-class PythonMatcher:
+class PythonMatcher(PageMatcher):
     """
     Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
 
@@ -326,7 +342,7 @@ def _portions(times: Ints, start: int, end: int) -> Iterator[tuple[int, int]]:
         start = cut
 
 
-class KernelMatcher:
+class KernelMatcher(PageMatcher):
     """Does what a :class:`PythonMatcher` does, in C."""
 
     def __init__(self, kernel: _kernel.Kernel, stages: list[str], processing_time: bool) -> None:
@@ -484,7 +500,7 @@ class KeptEvents:
     until: Ints | None = None  # For each key the end of what it keeps; None for all since then
 
 
-class EventPages(ABC):
+class EventPages(RowPages):
     """Matches keys' events; see :class:`PageMatcher`."""
 
     # A key's state is events, and numbers: the version of their format, then `width` others.
@@ -492,13 +508,6 @@ class EventPages(ABC):
     what: ClassVar[str]
     version: ClassVar[int]
     width: ClassVar[int]
-
-    def __init__(self) -> None:
-        self._made: list[pa.Table] = []
-
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
@@ -535,20 +544,12 @@ class EventPages(ABC):
             handles[ranges(since, counts)],
         )
 
-    def check(self, numbers: Ints, counts: Ints) -> None:  # noqa: B027
+    def check(self, numbers: Ints, counts: Ints) -> None:
         """Refuse damaged state: numbers that do not fit the counts of events."""
 
     @abstractmethod
     def matched(self, keys: KeyEvents) -> KeptEvents:
         """Collect what the events add; return what to keep."""
-
-    def take(self) -> Found:
-        """Return the rows so far, and clear them."""
-        made, self._made = self._made, []
-        return Found.of_rows(pa.concat_tables(made) if made else None)
-
-    def count(self, page: States) -> None:  # noqa: B027
-        """Return nothing: it keeps events, no partial matches."""
 
 
 def ranges(firsts: Ints, sizes: Ints) -> Ints:

@@ -10,12 +10,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.stored_state import StateCounts
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import table_of
-from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import Items, States, Written
-from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.matcher import Items, RowPages, States, Written
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.rules.page_events import PageEvents
 from pyflinkcep.rules.rule import Definition
@@ -32,8 +29,8 @@ from pyflinkcep.rules.wanting_rule import FoundByRule, naming
 _Running = RunningCorrelation | RunningQuery
 
 
-class RulePages:
-    """Processes the events of pages' keys with rules; see :class:`PageMatcher`."""
+class RulePages(RowPages):
+    """Processes the events of pages' keys with rules."""
 
     # A key of a page is a place, which is where a route sends an event to. Its state is the states
     # of rules for keys; see `RuleStates`.
@@ -46,11 +43,11 @@ class RulePages:
         context: RuntimeContext,
         opened: ExitStack,
     ) -> None:
+        super().__init__()
         self._columns = columns  # Those of an event
         self._schema = schema  # Of matches
         self._context = context
         self._opened = opened
-        self._made: list[pa.Table] = []
         self._begin(rules)
 
     def use(self, rules: StreamRules) -> None:
@@ -62,10 +59,6 @@ class RulePages:
         self._rules = rules
         self._patterns = RunningPatterns(rules.patterns, rules.codes, self._context, self._opened)
         self._running: dict[int, _Running] = {}
-
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
@@ -114,12 +107,3 @@ class RulePages:
         own = [one for one in found if len(one.found)]
         if own:
             self._made.append(table_of(RuleMatches(events, own).toArrow().columns, self._schema))
-
-    def take(self) -> Found:
-        """Return the rows of matches so far, and clear them."""
-        made, self._made = self._made, []
-        return Found.of_rows(pa.concat_tables(made) if made else None)
-
-    def count(self, page: States) -> StateCounts | None:
-        """Return nothing: states of many rules are not counted."""
-        return None

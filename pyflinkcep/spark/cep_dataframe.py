@@ -137,29 +137,12 @@ def _is_between(module: str) -> bool:
     return module == "contextlib" or module.split(".", 1)[0] in ("pyflinkcep", "pyspark")
 
 
-def described(made: type[Any], kind: type[Any], job_name: Callable[[Any], JobName]) -> type[Any]:
-    """Return a subclass of DataFrame whose actions and writers set the job description."""
-    for name in _ACTIONS:
-        if hasattr(kind, name):
-            setattr(made, name, _telling(getattr(kind, name), job_name))
+def _telling(action: Callable[..., Any]) -> Any:
+    """Return an action of a result, or of its writer, that sets the job description."""
 
-    def write(self: Any) -> DataFrameWriter:
-        writer: DataFrameWriter = _telling_writer(kind.write.fget(self), job_name(self))
-        return writer
-
-    def writeTo(self: Any, table: str) -> DataFrameWriterV2:
-        writer: DataFrameWriterV2 = _telling_writer(kind.writeTo(self, table), job_name(self))
-        return writer
-
-    made.write = property(write, doc=kind.write.__doc__)
-    made.writeTo = functools.wraps(kind.writeTo)(writeTo)
-    return made
-
-
-def _telling(action: Callable[..., Any], job_name: Callable[[Any], JobName]) -> Any:
     @functools.wraps(action)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with job_name(self).told(action.__name__):
+        with self._pyflinkcep_job_name.told(action.__name__):
             return action(self, *args, **kwargs)
 
     return run
@@ -175,11 +158,7 @@ def _telling_writer(writer: Any, name: JobName) -> Any:
 
 @functools.cache
 def _writer_class(kind: Any) -> Any:
-    methods = {
-        name: _telling(getattr(kind, name), lambda writer: writer._pyflinkcep_job_name)
-        for name in _WRITES
-        if hasattr(kind, name)
-    }
+    methods = {name: _telling(getattr(kind, name)) for name in _WRITES if hasattr(kind, name)}
     return type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
 
 
@@ -265,6 +244,10 @@ class CepDataFrame(DataFrame):
     def __init__(self, _result: Result, /) -> None:
         vars(self).update(vars(_result.output(MAIN)))  # the state of a DataFrame of any kind
         self._job = _result
+
+    @property
+    def _pyflinkcep_job_name(self) -> JobName:
+        return JobName(self._job.description, self.sparkSession)
 
     @property
     def outputs(self) -> list[str]:
@@ -547,8 +530,21 @@ def changed(
 def _subclass(cls: Any, kind: Any) -> Any:
     """Return the class that is both a CepDataFrame and a DataFrame, classic or Connect."""
 
-    def job_name(frame: CepDataFrame) -> JobName:
-        return JobName(frame._job.description, frame.sparkSession)
+    def write(self: CepDataFrame) -> DataFrameWriter:
+        writer: DataFrameWriter = _telling_writer(kind.write.fget(self), self._pyflinkcep_job_name)
+        return writer
 
-    made = type(cls.__name__, (cls, kind), {"__module__": cls.__module__, "__doc__": cls.__doc__})
-    return described(made, kind, job_name)
+    def writeTo(self: CepDataFrame, table: str) -> DataFrameWriterV2:
+        writer: DataFrameWriterV2 = _telling_writer(
+            kind.writeTo(self, table), self._pyflinkcep_job_name
+        )
+        return writer
+
+    members = {name: _telling(getattr(kind, name)) for name in _ACTIONS if hasattr(kind, name)}
+    members |= {
+        "write": property(write, doc=kind.write.__doc__),
+        "writeTo": functools.wraps(kind.writeTo)(writeTo),
+        "__module__": cls.__module__,
+        "__doc__": cls.__doc__,
+    }
+    return type(cls.__name__, (cls, kind), members)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -19,11 +20,11 @@ from pyflinkcep import suppress
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.suppression import SuppressedAlerts, Suppression
+from pyflinkcep.matching.suppression import SuppressedAlerts, Suppression, SuppressionPages
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
-from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.suppression_task import SuppressionMatching, SuppressionTask
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, PagesMatching
+from pyflinkcep.spark.worker.suppression_task import SuppressionTask
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
 
@@ -114,7 +115,7 @@ class Stream:
         """Take in a micro-batch."""
         table = self.table(list(alerts))
         plan = BucketPlan(
-            matching=SuppressionMatching(alerts=self.alerts),
+            matching=PagesMatching(pages=partial(SuppressionPages, self.alerts)),
             layout=self.alerts.layout,
             schema=table.schema,
             key_groups=KeyGroups(8),

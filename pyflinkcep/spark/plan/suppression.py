@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -13,14 +14,21 @@ from pyspark.sql.types import LongType, MapType, StructField, StructType
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.matching.held_back import HeldBack
-from pyflinkcep.matching.suppression import MATCH_ID, SUPPRESSED, SuppressedAlerts, Suppression
+from pyflinkcep.matching.suppression import (
+    MATCH_ID,
+    SUPPRESSED,
+    SuppressedAlerts,
+    Suppression,
+    SuppressionPages,
+)
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.worker.bucket_task import PagesMatching
 from pyflinkcep.spark.worker.pack import RowsTask
-from pyflinkcep.spark.worker.suppression_task import SuppressionMatching, SuppressionTask
+from pyflinkcep.spark.worker.suppression_task import SuppressionTask
 
 _ID = f"{PREFIX}id"
 
@@ -68,7 +76,7 @@ class SuppressionJob:
     def stream(self) -> StreamJob:
         """Return the job on unbounded alerts."""
         prepared = self._prepared()
-        matching = SuppressionMatching(alerts=self._alerts(prepared))
+        matching = PagesMatching(pages=partial(SuppressionPages, self._alerts(prepared)))
         # The period may change: it is no part of the state.
         facts = layout_facts(prepared.layout, self.job.settings.groups)
         held_back = HeldBack(None, self.period_ms)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -158,21 +157,13 @@ class BucketPlan:
         return max(latest - self.delay_ms, MIN_WATERMARK)
 
 
-class Arriving(Protocol):
-    """Does what comes before the events of a micro-batch join the queue: rules change."""
-
-    def __call__(
-        self,
-        state: BucketState,
-        reached: int,
-        tables: Sequence[pa.Table],
-        publications: Mapping[int, str],
-    ) -> tuple[Sequence[pa.Table], pa.Table | None]:
-        """
-        Return the events that are needed, and what is told of publications.
-
-        `reached` is the watermark up to which events of the queue are processed.
-        """
+# Does what comes before the events of a micro-batch join the queue: rules change. Given the state,
+# the watermark up to which events of the queue are processed, events and publications, it returns
+# the events that are needed, and what is told of publications.
+Arriving = Callable[
+    [BucketState, int, Sequence[pa.Table], Mapping[int, str]],
+    tuple[Sequence[pa.Table], pa.Table | None],
+]
 
 
 @attrs.frozen(eq=False)
@@ -228,3 +219,15 @@ class Matching(ABC):
     ) -> list[int]:
         """Convert the bits of events dropped because another pattern did not need them."""
         return []
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class PagesMatching(Matching):
+    """What needs no more than pages, which are made anew on each worker."""
+
+    pages: Callable[[], PageMatcher]  # Makes them
+    order: Order | None = None  # The order of events of equal time
+
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return the plan ready to run."""
+        return BucketTask(plan, self.pages(), order=self.order)

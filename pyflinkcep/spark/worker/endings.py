@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -70,10 +70,7 @@ class EndingRows(ABC):
     # Units of the time column in a millisecond; None if it is in milliseconds.
     time_unit: int | None
 
-    @property
-    @abstractmethod
-    def what(self) -> str:
-        """Their content, in a word, to distinguish the outputs of a query."""
+    what: ClassVar[str]  # Their content, in a word, to distinguish the outputs of a query
 
     @abstractmethod
     def endings(self, found: Compressed, events: pa.Table, keys: Sequence[int] = ()) -> Endings:
@@ -107,10 +104,7 @@ class TotalRows(EndingRows):
 
     measured: tuple[Measured, ...]  # The aggregates; their columns are the last ones of the schema
 
-    @property
-    def what(self) -> str:
-        """Totals."""
-        return "totals"
+    what = "totals"
 
     def endings(self, found: Compressed, events: pa.Table, _keys: Sequence[int] = ()) -> Endings:
         """Yield counts and totals."""
@@ -157,10 +151,7 @@ class PackedRows(EndingRows):
 
     event_columns: tuple[str, ...]  # The events' own columns
 
-    @property
-    def what(self) -> str:
-        """Packed matches."""
-        return "packed"
+    what = "packed"
 
     def endings(self, found: Compressed, events: pa.Table, _keys: Sequence[int] = ()) -> Endings:
         """Yield the nodes of last events."""
@@ -225,10 +216,7 @@ class WindowRows(TotalRows):
 
     window_ms: int  # The length of the windows
 
-    @property
-    def what(self) -> str:
-        """Totals of windows."""
-        return "windows"
+    what = "windows"
 
     def endings(self, found: Compressed, events: pa.Table, keys: Sequence[int] = ()) -> Endings:
         """Yield what ends in each window, added up, at one of these events."""

@@ -97,7 +97,7 @@ class LiveMatching(Matching):
 
 @attrs.frozen(eq=False)
 class _Changing:
-    """Applies publications; see :class:`~pyflinkcep.spark.worker.bucket_task.Arriving`."""
+    """Applies publications; see ``Arriving``."""
 
     basis: RuleBasis
     pages: RulePages

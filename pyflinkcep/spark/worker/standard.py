@@ -13,15 +13,12 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.stored_state import damaged_state
 from pyflinkcep.engines.lists.frame import later
 from pyflinkcep.engines.rows.matching import PLACE, forget
-from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import NO_DEADLINE, EventPages, KeptEvents, KeyEvents
-from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.sorting import cut_by_key, whole_keys
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.state.pages import AT_THE_END
-from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.runtime import errors_in
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -50,18 +47,6 @@ class StandardTask:
 
     def _key(self, rows: pa.Table, ends: Ints, number: int) -> KeyText | None:
         return KeyText(self.layout, rows, ends[number] - 1) if self.layout.key_columns else None
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class ClauseMatching(Matching):
-    """A clause with the standard's meaning on a stream; see :class:`BucketPlan`."""
-
-    rows: StandardRows  # How a key's rows become output
-    order: OrderColumns | None = None  # The order of rows of equal time
-
-    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
-        """Return the plan ready to run."""
-        return BucketTask(plan, ClausePages(self.rows), order=self.order)
 
 
 class ClausePages(EventPages):

@@ -69,9 +69,10 @@ from pyflinkcep.spark.plan.source import (
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.plan.watermark import in_sections
 from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.worker.bucket_task import PagesMatching
 from pyflinkcep.spark.worker.consumers import ValueConsumer
 from pyflinkcep.spark.worker.pack import RowsTask
-from pyflinkcep.spark.worker.standard import ClauseMatching, StandardTask
+from pyflinkcep.spark.worker.standard import ClausePages, StandardTask
 
 
 @attrs.frozen(eq=False)
@@ -355,7 +356,7 @@ class StandardJob:
         return StreamJob.of(
             self.job,
             prepared,
-            ClauseMatching(rows=self.rows, order=self.order),
+            PagesMatching(pages=partial(ClausePages, self.rows), order=self.order),
             self._fingerprint(prepared.layout),
             StreamOutput(RowsTask(), self.schema, HeldBack(bound, None)),
         )

@@ -7,6 +7,7 @@ import random
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -30,8 +31,8 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
-from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.standard import ClauseMatching, ClausePages
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, PagesMatching
+from pyflinkcep.spark.worker.standard import ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.lists import computed, condition_arguments, kind_of, reading
@@ -57,6 +58,12 @@ _MODES = ("ONE ROW", "ALL ROWS", "ALL ROWS", "ALL ROWS PER MATCH WITH UNMATCHED 
 _TYPES = {"match_number": LongType(), "count": LongType(), "min": DoubleType(), "sum": LongType()}
 
 
+def matching_of(rows: StandardRows) -> PagesMatching:
+    """Return what is matched in buckets, rows of equal time by their ids, the greatest first."""
+    order = OrderColumns.of([("id", True, None)])
+    return PagesMatching(pages=partial(ClausePages, rows), order=order)
+
+
 @attrs.define(eq=False)
 class Bucket:
     """All keys of a clause's stream in one bucket; every call begins with the state as bytes."""
@@ -67,7 +74,7 @@ class Bucket:
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     read: StandardClause = attrs.field(init=False)
-    matching: ClauseMatching = attrs.field(init=False)
+    rows: StandardRows = attrs.field(init=False)
     plan: BucketPlan = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -84,7 +91,7 @@ class Bucket:
             plain = StringType() if is_label else DoubleType()
             output = output.add(f"leaf{number}", _TYPES.get(leaf.function, plain))
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
-        rows = StandardRows(
+        self.rows = StandardRows(
             matching,
             arrow_schema(output),
             shown,
@@ -107,9 +114,8 @@ class Bucket:
         )
         types = {VALUE + str(n): _arrow(kind.name) for n, kind in enumerate(kinds.values())}
         fields = [*arrow_schema(SCHEMA), *(pa.field(*f) for f in types.items())]
-        self.matching = ClauseMatching(rows=rows, order=OrderColumns.of([("id", True, None)]))
         self.plan = BucketPlan(
-            matching=self.matching,
+            matching=matching_of(self.rows),
             layout=layout,
             schema=pa.schema([*fields, pa.field(HASH, pa.int64())]),
             key_groups=KeyGroups(8),
@@ -121,7 +127,7 @@ class Bucket:
 
     def table(self, rows: Sequence[Row]) -> pa.Table:
         """Return rows as events, with what conditions need."""
-        columns = self.matching.rows.conditions
+        columns = self.rows.conditions
         made = []
         for row in rows:
             values = {name: _machine(computed(sql, row)) for sql, name in columns.items()}
@@ -147,7 +153,7 @@ class Bucket:
         for rows_of_key in own:
             rows_of_key.sort(key=lambda row: (row["ts"], -row["id"]))
         ends = np.cumsum([len(rows_of_key) for rows_of_key in own], dtype=np.int64)
-        rows, output = self.table([row for own_rows in own for row in own_rows]), self.matching.rows
+        rows, output = self.table([row for own_rows in own for row in own_rows]), self.rows
         matches = output.found(
             rows,
             ends,
@@ -282,10 +288,8 @@ def test_a_sum_out_of_range_wraps_or_fails() -> None:
     rows = [{"id": (1 << 62) + t, "k": "x", "ts": t, "name": "a", "v": 1.0} for t in (1, 2)]
 
     assert list(bucket.at_once(rows)) == [("x", -(1 << 63) + 3)]
-    plan = attrs.evolve(bucket.matching.rows.plan, ansi=True)
-    ansi = attrs.evolve(bucket.matching.rows, plan=plan)
-    bucket.matching = attrs.evolve(bucket.matching, rows=ansi)
-    bucket.plan = attrs.evolve(bucket.plan, matching=bucket.matching)
+    bucket.rows = attrs.evolve(bucket.rows, plan=attrs.evolve(bucket.rows.plan, ansi=True))
+    bucket.plan = attrs.evolve(bucket.plan, matching=matching_of(bucket.rows))
     with pytest.raises(CepRuntimeError, match="SUM of id overflows bigint"):
         bucket.at_once(rows)
 
@@ -317,7 +321,7 @@ def test_damaged_numbers_are_refused() -> None:
     sql = (
         "SELECT * FROM events MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A)) AS m"
     )
-    matcher = ClausePages(Bucket(sql, 0).matching.rows)
+    matcher = ClausePages(Bucket(sql, 0).rows)
     for numbers in ([2, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, -1, 0, 0, 0], [1, 0, 0]):
         array = pa.array(numbers).to_numpy()
         one = array[:1] * 0
