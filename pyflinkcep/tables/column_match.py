@@ -141,6 +141,11 @@ class ColumnMatch:
         return are_columns and self.ties is None and not self.matcher(None).needs_python
 
     @property
+    def numbers_of_texts(self) -> Mapping[str, int]:
+        """What conditions compare in place of texts."""
+        return self.conditions.columns.ranks.numbers
+
+    @property
     def computed(self) -> frozenset[str]:
         """The conditions that are computed for whole columns."""
         return frozenset(self.conditions.programs)

@@ -86,6 +86,19 @@ class _Group:
     columns: Sequence[_Column]
     ends: Mapping[str, tuple[int, int]]  # The least and the greatest integer of columns
 
+    def with_numbers(self, place: int, name: str, of_texts: Mapping[str, int]) -> _Group:
+        """Return the row group with numbers for the texts of a column."""
+        texts: Any = self.columns[place].texts
+        numbers = [of_texts.get(text, 0) for text in texts.cast(pa.string()).to_pylist()]
+        return self.with_codes(place, name, np.array(numbers, np.int32))
+
+    def with_codes(self, place: int, name: str, codes: Any) -> _Group:
+        """Return the row group with codes for the texts of a column."""
+        columns = list(self.columns)
+        columns[place] = attrs.evolve(columns[place], codes=codes)
+        ends = int(codes.min()), int(codes.max())
+        return attrs.evolve(self, columns=columns, ends={**self.ends, name: ends})
+
     @classmethod
     def all_of(
         cls, fragment: Any, fields: Sequence[pa.Field], places: Sequence[int], begin: int
@@ -116,7 +129,8 @@ class RowGroups:
     """The events of files of Parquet."""
 
     groups: Sequence[_Group]
-    # The least and the greatest value of each needed column; a key that is a text has a code.
+    # The least and the greatest value of each needed column, and the texts of others; a key that is
+    # a text has a code.
     extremes: pa.Table
     named: tuple[str, str | None]  # The columns of time and key
     size: int
@@ -132,8 +146,8 @@ class RowGroups:
             return None
         fields = [schema.field(name) for name in names]
         has_codes = key not in (None, timestamp) and _is_text(schema.field(key).type)
-        numbers = [field.type for field in fields if not has_codes or field.name != key]
-        if not files.is_parquet or files.rows < 1 or not all(map(_is_known, numbers)):
+        are_known = all(_is_known(field.type) or _is_text(field.type) for field in fields)
+        if not files.is_parquet or files.rows < 1 or not are_known:
             return None
         groups: list[_Group] = []
         begin = 0
@@ -148,16 +162,35 @@ class RowGroups:
             place = names.index(key)
             groups = _coded(groups, place, key)
             fields[place] = fields[place].with_type(pa.int32())
-        found = [
-            _extremes(field.type, [one.ends.get(field.name) for one in groups]) for field in fields
-        ]
-        if None in found:
+        found = {
+            field.name: _texts(groups, place)
+            if _is_text(field.type)
+            else _extremes(field.type, [one.ends.get(field.name) for one in groups])
+            for place, field in enumerate(fields)
+        }
+        if None in found.values():
             return None
-        table = pa.table(found, schema=pa.schema(fields))
+        table = _of_one_length(found)
         is_keyed = key is None or pa.types.is_integer(table.column(key).type)
         if not (is_keyed and _is_plain(table.column(timestamp))):
             return None
         return cls(groups, table, (timestamp, key), begin, has_codes)
+
+    def with_numbers(self, of_texts: Mapping[str, int]) -> RowGroups:
+        """Return the events with a number in place of each text."""
+        groups = self.groups
+        for place, field in enumerate(self.extremes.schema):
+            if pa.types.is_string(field.type):
+                groups = [group.with_numbers(place, field.name, of_texts) for group in groups]
+        return attrs.evolve(self, groups=groups)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        """The columns as they are read."""
+        known = self.extremes.schema
+        return pa.schema(
+            [f.with_type(pa.int32()) if pa.types.is_string(f.type) else f for f in known]
+        )
 
     def without(self, is_needless: Callable[[Mapping[str, tuple[int, int]]], bool]) -> RowGroups:
         """Return the events without row groups that are needless by the ends of their columns."""
@@ -175,7 +208,8 @@ class RowGroups:
     def batches(self, begin: int, end: int) -> Iterator[tuple[int, pa.Table]]:
         """Yield the events between two cuts, some at a time, each with the place of its first."""
         # A batch is overwritten by the next one, which is then in the caches of the processor.
-        widths = [field.type.bit_width // 8 for field in self.extremes.schema]
+        schema = self._schema
+        widths = [field.type.bit_width // 8 for field in schema]
         room = [np.empty(_AT_ONCE, np.int32 if width == 4 else np.int64) for width in widths]
         own = [group for group in self.groups if begin <= group.begin < end]
         stored = [
@@ -189,16 +223,35 @@ class RowGroups:
                 arrays = [array[: group.size - at] for array in room]
                 for column, array in zip(pages, arrays, strict=True):
                     _read(column, array)
-                yield group.begin + at, self._table(arrays)
+                yield group.begin + at, _table(schema, arrays)
 
-    def _table(self, arrays: Sequence[Any]) -> pa.Table:
-        """Return numbers as columns, without a copy."""
-        schema = self.extremes.schema
-        columns = [
-            pa.Array.from_buffers(field.type, len(array), [None, pa.py_buffer(array)])
-            for field, array in zip(schema, arrays, strict=True)
-        ]
-        return pa.Table.from_arrays(columns, schema=schema)
+
+def _table(schema: pa.Schema, arrays: Sequence[Any]) -> pa.Table:
+    """Return numbers as columns, without a copy."""
+    columns = [
+        pa.Array.from_buffers(field.type, len(array), [None, pa.py_buffer(array)])
+        for field, array in zip(schema, arrays, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _texts(groups: Sequence[_Group], place: int) -> pa.Array | None:
+    """Return the texts of a column, each once; None if they are none in UTF-8."""
+    texts: list[Any] = [group.columns[place].texts for group in groups]
+    with suppress(pa.ArrowInvalid):
+        return pa.chunked_array(texts).cast(pa.string()).unique()
+    return None
+
+
+def _of_one_length(columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return columns with the last value of each repeated, so that they are as long as others."""
+    size = max(map(len, columns.values()))
+    return pa.table(
+        {
+            name: column.take(pa.array(np.minimum(np.arange(size), len(column) - 1)))
+            for name, column in columns.items()
+        }
+    )
 
 
 def _coded(groups: Sequence[_Group], place: int, name: Any) -> list[_Group]:
@@ -206,13 +259,8 @@ def _coded(groups: Sequence[_Group], place: int, name: Any) -> list[_Group]:
     texts: list[Any] = [group.columns[place].texts for group in groups]
     codes = identity.codes(pa.chunked_array(texts)).astype(np.int32)
     cuts = np.cumsum([len(own) for own in texts])[:-1]
-    ends = int(codes.min()), int(codes.max())
-    found = []
-    for group, own in zip(groups, np.split(codes, cuts), strict=True):
-        columns = list(group.columns)
-        columns[place] = attrs.evolve(columns[place], codes=np.ascontiguousarray(own))
-        found.append(attrs.evolve(group, columns=columns, ends={**group.ends, name: ends}))
-    return found
+    pairs = zip(groups, np.split(codes, cuts), strict=True)
+    return [group.with_codes(place, name, np.ascontiguousarray(own)) for group, own in pairs]
 
 
 def _places(fragment: Any, fields: Sequence[pa.Field]) -> list[int]:
@@ -291,9 +339,9 @@ def _is_plain(times: pa.ChunkedArray) -> bool:
     """Whether times are moments, or such milliseconds that there is nothing to say about."""
     if pa.types.is_timestamp(times.type):
         return True
-    least, most = times.to_pylist()
     if not pa.types.is_integer(times.type):
         return False
+    least, most = times.slice(0, 2).to_pylist()
     return least > MIN_WATERMARK and wrong_unit(least, most, "") is None
 
 

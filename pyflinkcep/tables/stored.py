@@ -123,6 +123,7 @@ class StoredEvents:
             job = ColumnMatch.analysed(pattern, table, timestamp, key)
         if not job.is_of_numbers:
             return None
+        groups = groups.with_numbers(job.numbers_of_texts)
 
         def read() -> ColumnMatch:
             found = ColumnMatch.analysed(pattern, self.needed, timestamp, key)

@@ -354,7 +354,7 @@ class SqlColumns:
         """Return the program of an expression that is read; see :meth:`program`."""
         if not all(map(self._is_known, tree.columns.values())):
             return None
-        found = tree.program(self._kinds, self._ranks, is_condition=is_condition)
+        found = tree.program(self._kinds, self.ranks, is_condition=is_condition)
         if found is None or not tree.is_plain(self.types, self._range):
             return None
         fields = [self._of(name) for name in found.columns]
@@ -400,7 +400,7 @@ class SqlColumns:
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
     @cached_property
-    def _ranks(self) -> TextRanks:
+    def ranks(self) -> TextRanks:
         """The numbers of all texts; those of columns are kept."""
         of_texts = [name for name, kind in self._kinds.items() if kind is Kind.STRING]
         texts = (text for tree in self._trees.values() for text in tree.texts)
@@ -422,7 +422,7 @@ class SqlColumns:
         def field(place: int) -> Values:
             return self.number_column(program.columns[place]).values(0, size)
 
-        found = computed(program.code, field, self._ranks)
+        found = computed(program.code, field, self.ranks)
         return Values(
             np.broadcast_to(np.asarray(found.data), size),
             found.nulls if found.nulls is False else np.broadcast_to(found.nulls, size),
@@ -443,7 +443,11 @@ class SqlColumns:
         return found
 
     def on(self, table: pa.Table) -> SqlColumns:
-        """Return the same expressions on other rows, whose numbers are in the same ranges."""
+        """
+        Return the same expressions on other rows, whose numbers are in the same ranges.
+
+        Texts are their numbers there.
+        """
         found = copy(self)
         found._table, found._numbers = table, {}
         return found
@@ -460,9 +464,7 @@ class SqlColumns:
 
     def holding_of(self, program: Program, size: int, values: Callable[[str], Values]) -> Array:
         """Return whether a condition holds for some values of each column."""
-        return holding(
-            program.code, size, lambda place: values(program.columns[place]), self._ranks
-        )
+        return holding(program.code, size, lambda place: values(program.columns[place]), self.ranks)
 
     def bits(self, programs: Mapping[int, Program], rows: int | None = None) -> ConditionBits:
         """Return which conditions hold for rows, each as a bit; for so many if not for its own."""

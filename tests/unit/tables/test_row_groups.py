@@ -225,6 +225,73 @@ def test_conditions_on_keys_that_are_texts(tmp_path: Path, ways: list[str], cond
     assert len(found) > 0
 
 
+TEXTS = {
+    "equal": "name = 'üxxx3'",
+    "different": "name <> 'üxxx3' AND name <> ''",
+    "a text that no event has": "name = 'nothing'",
+    "any of some": "name IN ('', 'üx1', 'nothing')",
+    "like": "name LIKE '%xx%'",
+    "not like": "name NOT LIKE 'ü%'",
+    "begins with": "startswith(name, 'üxx')",
+    "less": "name < 'üxx' AND name >= 'ü'",
+    "with numbers": "name > 'ü' AND price < 0.5 OR kind = 2",
+    "of two columns": "name = other",
+    "missing": "name IS NULL OR name = 'üx1'",
+    "chosen": "CASE WHEN name = 'üx1' THEN kind < 3 ELSE other = 'ü0' END",
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary("int8", "string")])
+def test_conditions_on_texts(tmp_path: Path, ways: list[str], what: str, kind: Any) -> None:
+    """They are decided by the texts of the dictionaries, which differ by row group."""
+    names = _texts(9).cast(kind) if kind != pa.dictionary("int8", "string") else _texts(9)
+    table = events(3, name=names, other=_texts(400)).append_column("more", _texts(5))
+    path = str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=130)
+    first = Pattern.begin("a").where(TEXTS[what])
+    pattern = first.followedBy("b").where("name LIKE 'ü%' AND kind < 4")
+    found = match(pattern, path, timestamp="at", key="key", threads=2)
+    assert ways == ["groups"]
+    usual = match(pattern, table, timestamp="at", key="key")
+    assert found == usual
+    assert found.timeouts == usual.timeouts
+    assert (len(found) > 0) == (what != "a text that no event has")
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        (pa.array([None, *_texts(9).to_pylist()[1:]]), "name = 'üx1'"),
+        (_texts(9), "upper(name) = 'ÜX1'"),
+    ],
+    ids=["a missing text", "a function"],
+)
+def test_other_conditions_on_texts(
+    tmp_path: Path, ways: list[str], name: Any, condition: str
+) -> None:
+    """What texts of dictionaries do not decide is read as a table."""
+    table, path = events(3, name=name), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=130)
+    pattern = Pattern.begin("a").where(condition).followedBy("b").where("kind < 4")
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways[-1] == "table"
+    assert found == match(pattern, table, timestamp="at", key="key")
+
+
+def test_texts_beside_keys_that_are_texts(tmp_path: Path, ways: list[str]) -> None:
+    """Each has numbers of its own."""
+    table = events(3, key=_texts(9), name=_texts(9), other=_texts(400))
+    path = str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=130)
+    first = Pattern.begin("a").where("name = 'üx1'")
+    pattern = first.followedByAny("b").where("other > name")
+    found = match(pattern, path, timestamp="at", key="key", threads=2)
+    assert ways == ["groups"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+    assert len(found) > 0
+
+
 @pytest.mark.parametrize("compression", ["zstd", "gzip", "none"])
 def test_other_compressions_are_read_too(tmp_path: Path, ways: list[str], compression: str) -> None:
     """Arrow decompresses what is neither plain nor Snappy."""
