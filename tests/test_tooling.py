@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gates that one run of pytest covers: formatting, lint and types."""
+"""The gates that one run of pytest covers: formatting, lint, types, and names that are there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from configparser import ConfigParser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,11 @@ def test_types(tmp_path: Path) -> None:
 
     # One run knows Spark's types once, and writes none of them down for a next one.
     assert complaints("mypy", "--cache-dir", os.devnull, *files, tmp_path / "out") == ""
+
+
+@pytest.mark.parametrize("folder", ["benchmark", "matrix", "sinks", "state"])
+def test_what_runs_by_hand_can_be_imported(folder: str) -> None:
+    """What no other test loads names modules and functions that there are."""
+    for path in sorted((ROOT / "tests" / folder).glob("*.py")):
+        if path.stem != "__main__":
+            import_module(f"tests.{folder}.{path.stem}")
