@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -139,6 +140,38 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
     for key in keys:
         alike &= key[before] == key[after]
     return order_by([ties, *keys]) if alike.any() else order
+
+
+_MOST_PIECES = 1 << 8
+_ROUNDS = 3
+
+
+def pieces_in_order(numbers: Ints) -> list[tuple[int, int]] | None:
+    """
+    Return the pieces of numbers that are in order once they are put so; None if there are many.
+
+    Each is its first place and that behind it. Equal numbers stay as they are: the order is stable.
+    """
+    # A partition has the events of several sources, such as files, by turns, each in order of time.
+    falls = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
+    bounds = np.r_[0, falls, len(numbers)]
+    for _ in range(_ROUNDS):
+        if not len(numbers) or len(bounds) > _MOST_PIECES:
+            return None
+        firsts, lasts = numbers[bounds[:-1]], numbers[bounds[1:] - 1]
+        order = np.argsort(firsts, kind="stable")
+        before, after = order[:-1], order[1:]
+        fits = lasts[before] < firsts[after]
+        fits |= (lasts[before] == firsts[after]) & (before < after)
+        if fits.all():
+            return list(zip(bounds[order].tolist(), bounds[order + 1].tolist(), strict=True))
+        cut = [bounds]
+        for begin, end in pairwise(bounds.tolist()):  # where others begin and end
+            own = numbers[begin:end]
+            cut += [begin + np.searchsorted(own, firsts)]
+            cut += [begin + np.searchsorted(own, lasts, "right")]
+        bounds = np.unique(np.concatenate(cut))
+    return None
 
 
 def _are_sorted(numbers: Ints) -> bool:

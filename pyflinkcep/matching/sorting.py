@@ -17,11 +17,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import POSITION, Ints
+from pyflinkcep.matching.columns import POSITION, Ints, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.order import order_by, order_with_ties
+from pyflinkcep.matching.order import order_by, order_with_ties, pieces_in_order
 
 BUDGET_BYTES = 96 * 1024 * 1024
 _RUNS = 3  # per budget: so that events that do not fit take little more memory than it
@@ -171,14 +171,23 @@ def _local_folder() -> str | None:
 
 
 def _sorted(table: pa.Table, layout: Layout, late: Sequence[str] = ()) -> SortedEvents:
+    table = _in_pieces(table, layout)
     order = _order(table, layout, by_values=False)
-    if _has_mixed_keys(table.select(layout.key_signature).take(pa.array(order)), layout):
+    if _has_mixed_keys(table, order, layout):
         order = _order(table, layout, by_values=True)
-    result = table.drop_columns(list(late)).take(pa.array(order)).combine_chunks()
+    result = table.drop_columns(list(late)).take(integers(order)).combine_chunks()
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
     return SortedEvents(result, table.select(list(late)).combine_chunks(), order, layout.nested)
+
+
+def _in_pieces(table: pa.Table, layout: Layout) -> pa.Table:
+    """Return events in order of time if pieces of them are, for which none is copied."""
+    pieces = pieces_in_order(layout.times(table))
+    if pieces is None or len(pieces) < 2:
+        return table
+    return pa.concat_tables([table.slice(begin, end - begin) for begin, end in pieces])
 
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
@@ -202,11 +211,12 @@ def _without_position(events: SortedEvents) -> SortedEvents:
     return attrs.evolve(events, table=events.table.select(kept))
 
 
-def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
+def _has_mixed_keys(table: pa.Table, order: Ints, layout: Layout) -> bool:
     """Whether different keys, sorted by hash, share a hash, which is very rare."""
     if len(layout.key_signature) < 2:
         return False
-    number, *values = (table.column(name) for name in layout.key_signature)
+    signature = table.select(layout.key_signature).take(integers(order))
+    number, *values = signature.columns
     return has_mixed_hashes(values, number.to_numpy())
 
 

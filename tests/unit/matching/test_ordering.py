@@ -27,7 +27,7 @@ from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.keys import codes, differ, paired, ranks
 from pyflinkcep.matching.layout import as_integers
-from pyflinkcep.matching.order import OrderColumns, order_by, order_with_ties
+from pyflinkcep.matching.order import OrderColumns, order_by, order_with_ties, pieces_in_order
 from pyflinkcep.sase import parse
 from tests.shorthand import ms
 
@@ -47,6 +47,37 @@ def test_orders_are_stable(low: int, high: int) -> None:
         assert order_by([groups.astype(np.int32)]).tolist() == expected.tolist()
         by_both = np.lexsort((times, groups))
         assert order_by([times, groups]).tolist() == by_both.tolist()
+
+
+def _joined(numbers: np.ndarray[Any, Any], pieces: list[tuple[int, int]]) -> list[int]:
+    """Return the places of numbers, piece by piece."""
+    places = np.arange(len(numbers))
+    return [int(place) for begin, end in pieces for place in places[begin:end]]
+
+
+def test_pieces_of_sources_that_are_read_by_turns() -> None:
+    """Events of two files follow each other without a fall and are cut; times may be of both."""
+    numbers = np.array([0, 1, 20, 21, 2, 3, 22, 3, 11])
+    pieces = pieces_in_order(numbers)
+
+    assert pieces == [(0, 2), (4, 5), (5, 6), (7, 9), (2, 4), (6, 7)]
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=6), max_size=6))
+def test_pieces_are_a_stable_order(runs: list[list[int]]) -> None:
+    """Pieces, if there are any, have every number once, equal ones in the order that they had."""
+    numbers = np.array([number for run in runs for number in sorted(run)], np.int64)
+    pieces = pieces_in_order(numbers)
+    if pieces is not None:
+        assert _joined(numbers, pieces) == np.argsort(numbers, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    "numbers", [[], [*range(0, 90, 2), *range(1, 90, 2)], [*range(900, 0, -1)]]
+)
+def test_no_pieces(numbers: list[int]) -> None:
+    """Of no numbers there are none, of two sources event by event, and of very many."""
+    assert pieces_in_order(np.array(numbers, np.int64)) is None
 
 
 _WIDE = [(0, 3), (-(2**63), 2**63 - 1), (0, 2**50), (-(2**62), -(2**62) + 9), (2**62, 2**63 - 1)]
