@@ -12,8 +12,12 @@ enum {
 };
 
 typedef struct {
-    uint64_t *numbers[2]; /* above the least one, so that few digits differ */
+    const int64_t *given;
+    int64_t least; /* so that few digits differ */
+    Py_ssize_t size;
+    uint64_t *numbers[2]; /* above the least one, between two passes */
     int32_t *places[2];
+    int32_t *order;     /* the places, of the last pass */
     Py_ssize_t *counts; /* of each value of each digit */
 } Sorting;
 
@@ -21,11 +25,16 @@ static Py_ssize_t digit_of(uint64_t number, int digit) {
     return (Py_ssize_t)(number >> digit * DIGIT_BITS) & (DIGIT_VALUES - 1);
 }
 
-static int sorting_open(Sorting *own, Py_ssize_t size) {
+static uint64_t number_of(const Sorting *own, Py_ssize_t place) {
+    return (uint64_t)own->given[place] - (uint64_t)own->least;
+}
+
+/* Have room for what passes hand on. One pass hands on nothing, and memory costs time when used. */
+static int sorting_open(Sorting *own) {
     for (int i = 0; i < 2; i++) {
-        own->numbers[i] = allocate((size_t)size * sizeof(uint64_t));
+        own->numbers[i] = allocate((size_t)own->size * sizeof(uint64_t));
         if (own->numbers[i] == NULL) return -1;
-        own->places[i] = allocate((size_t)size * sizeof(int32_t));
+        own->places[i] = allocate((size_t)own->size * sizeof(int32_t));
         if (own->places[i] == NULL) return -1;
     }
     own->counts = allocate_zeros((size_t)DIGITS * DIGIT_VALUES, sizeof(Py_ssize_t));
@@ -46,65 +55,94 @@ static bool are_in_order(const uint64_t *numbers, Py_ssize_t size) {
     return true;
 }
 
-/* Take the numbers in, and count their digits up to the highest one that differs; return how many. */
-static int sorting_load(Sorting *own, const int64_t *given, Py_ssize_t size) {
-    int64_t least = given[0], most = given[0];
-    for (Py_ssize_t i = 1; i < size; i++) {
-        if (given[i] < least) least = given[i];
-        if (given[i] > most) most = given[i];
+/* Return how many digits differ at most; 0 if the numbers are in order. */
+static int digits_that_differ(Sorting *own) {
+    int64_t least = own->given[0], most = own->given[0];
+    bool falls = false;
+    for (Py_ssize_t i = 1; i < own->size; i++) {
+        int64_t number = own->given[i];
+        falls |= number < own->given[i - 1];
+        if (number < least) least = number;
+        if (number > most) most = number;
     }
+    own->least = least;
     int digits = 0;
-    for (uint64_t range = (uint64_t)most - (uint64_t)least; range > 0; range >>= DIGIT_BITS)
+    for (uint64_t range = (uint64_t)most - (uint64_t)least; falls && range > 0;
+        range >>= DIGIT_BITS)
         digits++;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        uint64_t number = (uint64_t)given[i] - (uint64_t)least;
-        own->numbers[0][i] = number;
-        own->places[0][i] = (int32_t)i;
-        for (int digit = 0; digit < digits; digit++)
-            own->counts[digit * DIGIT_VALUES + digit_of(number, digit)]++;
-    }
     return digits;
 }
 
-/* Order by one digit, from one half of the memory to the other; return the half they are in. */
-static int sort_by_digit(Sorting *own, int from, int digit, Py_ssize_t size) {
+/* Count the digits; write those that differ, the lowest first, and return how many. */
+static int varying_digits(Sorting *own, int digits, int *varying) {
+    for (Py_ssize_t i = 0; i < own->size; i++) {
+        uint64_t number = number_of(own, i);
+        for (int digit = 0; digit < digits; digit++)
+            own->counts[digit * DIGIT_VALUES + digit_of(number, digit)]++;
+    }
+    int count = 0;
+    uint64_t first = number_of(own, 0);
+    for (int digit = 0; digit < digits; digit++)
+        if (own->counts[digit * DIGIT_VALUES + digit_of(first, digit)] != own->size)
+            varying[count++] = digit;
+    return count;
+}
+
+/* Order by one digit: from what was given, or a pass has handed on; hand numbers on, or not. */
+static void sort_by_digit(
+    const Sorting *own, int digit, int pass, int32_t *to_places, uint64_t *to_numbers) {
     const Py_ssize_t *counts = own->counts + digit * DIGIT_VALUES;
     Py_ssize_t starts[DIGIT_VALUES], before = 0;
-    if (counts[digit_of(own->numbers[from][0], digit)] == size) return from;
     for (int value = 0; value < DIGIT_VALUES; value++) {
         starts[value] = before;
         before += counts[value];
     }
-    const uint64_t *numbers = own->numbers[from];
-    const int32_t *places = own->places[from];
-    uint64_t *to_numbers = own->numbers[!from];
-    int32_t *to_places = own->places[!from];
-    for (Py_ssize_t i = 0; i < size; i++) {
-        Py_ssize_t to = starts[digit_of(numbers[i], digit)]++;
-        to_numbers[to] = numbers[i];
-        to_places[to] = places[i];
+    const uint64_t *numbers = own->numbers[pass & 1];
+    const int32_t *places = own->places[pass & 1];
+    for (Py_ssize_t i = 0; i < own->size; i++) {
+        uint64_t number = pass == 0 ? number_of(own, i) : numbers[i];
+        Py_ssize_t to = starts[digit_of(number, digit)]++;
+        to_places[to] = pass == 0 ? (int32_t)i : places[i];
+        if (to_numbers != NULL) to_numbers[to] = number;
     }
-    return !from;
 }
 
-/* Order by all digits; return the half of the memory that the numbers are in. */
-static int sort_numbers(Sorting *own, int digits, Py_ssize_t size) {
-    if (are_in_order(own->numbers[0], size)) return 0;
-    int at = 0, first = digits > TELLING ? digits - TELLING : 0;
-    for (int digit = first; digit < digits; digit++) at = sort_by_digit(own, at, digit, size);
-    if (first == 0 || are_in_order(own->numbers[at], size)) return at;
-    for (int digit = 0; digit < digits; digit++) at = sort_by_digit(own, at, digit, size);
-    return at;
+/* Write the order by some digits; return the numbers in it if they are asked for. */
+static const uint64_t *sort_by_digits(
+    const Sorting *own, const int *digits, int count, bool with_numbers) {
+    for (int pass = 0; pass < count; pass++) {
+        int to = !(pass & 1);
+        bool is_last = pass == count - 1, hands_on = !is_last || with_numbers;
+        sort_by_digit(
+            own, digits[pass], pass, is_last ? own->order : own->places[to],
+            hands_on ? own->numbers[to] : NULL);
+    }
+    return own->numbers[count & 1];
+}
+
+/* Write the order of the numbers. */
+static void sort_numbers(Sorting *own) {
+    int varying[DIGITS], digits = digits_that_differ(own);
+    if (digits == 0) {
+        for (Py_ssize_t i = 0; i < own->size; i++) own->order[i] = (int32_t)i;
+        return;
+    }
+    int count = varying_digits(own, digits, varying), first = count > TELLING ? count - TELLING : 0;
+    const uint64_t *sorted = sort_by_digits(own, varying + first, count - first, first > 0);
+    if (first > 0 && !are_in_order(sorted, own->size)) sort_by_digits(own, varying, count, false);
 }
 
 static PyObject *order_of(const int64_t *numbers, Py_ssize_t size) {
-    Sorting own = {0};
+    Sorting own = {.given = numbers, .size = size};
     PyObject *result = NULL;
-    if (sorting_open(&own, size) == 0) {
-        lock_leave();
-        int at = sort_numbers(&own, sorting_load(&own, numbers, size), size);
-        lock_take();
-        result = bytes_of(own.places[at], size, sizeof(int32_t));
+    if (sorting_open(&own) == 0) {
+        result = PyBytes_FromStringAndSize(NULL, size * (Py_ssize_t)sizeof(int32_t));
+        if (result != NULL) {
+            own.order = (int32_t *)PyBytes_AsString(result);
+            lock_leave();
+            sort_numbers(&own);
+            lock_take();
+        }
     }
     sorting_close(&own);
     return result;
