@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -290,5 +290,5 @@ class KeyNumbers:
 
 
 def key_time(time: datetime) -> datetime:
-    """Return a time as it is compared as a key: by the millisecond."""
-    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+    """Return a time as it is compared as a key: by the millisecond, in UTC if it has no zone."""
+    return time.replace(microsecond=time.microsecond // 1000 * 1000, tzinfo=time.tzinfo or UTC)

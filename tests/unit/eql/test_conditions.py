@@ -315,6 +315,20 @@ def test_nan(test: str) -> None:
             assert str([match for match in found if match[0]["t"] >= 900]) == str(expected)
 
 
+@pytest.mark.parametrize("keys", [("x", "y"), ("y", "x")])
+def test_times_without_a_zone_as_keys(keys: tuple[str, str]) -> None:
+    """A time without a zone is the same key as that of UTC, in dicts and in columns."""
+    plain = datetime(2020, 1, 1)
+    rows = [{"t": t, "type": type_, "x": plain, "y": plain.replace(tzinfo=UTC)}
+            for t, type_ in enumerate("ab")]  # fmt: skip
+    table = pa.Table.from_pylist(rows)
+    tokyo = table.column("y").cast(pa.timestamp("us", "Asia/Tokyo"))
+    query = f"sequence [a where true] by {keys[0]} [b where true] by {keys[1]}"
+
+    for events in (rows, table, table.set_column(3, "y", tokyo)):
+        assert len(matchEql(query, events)) == 1
+
+
 def test_fractions_as_keys_and_tie_breakers() -> None:
     """As a key NaN is one value, and so are the zeros; NaN is the last tie-breaker but null."""
     values = [float("nan"), None, 0.0, 5.0, -0.0, float("nan"), 3.0, Decimal("sNaN"), 10**400]
