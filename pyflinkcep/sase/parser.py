@@ -48,10 +48,34 @@ _MOST_DEPTH = 50
 _MOST_DIGITS = 9
 
 _T = TypeVar("_T")
+_STRATEGIES = {strategy.name: strategy for strategy in Strategy}
+_NO_UNITS = {*KEYWORDS, "SLIDE", "GROUP", "THEN"}
+_AGGREGATE = "write count(*), count(b), sum(b.volume) AS v, or avg, min, max, stddev"
+_CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
+_OF_EVENTS = EVENT_TYPE, EVENT_TIME
+"""The columns that events made of matches have already."""
+_CLAUSES = {
+    "THEN": _CHAIN,
+    "SLIDE": "write WITHIN 10 minutes SLIDE 5 minutes",
+    "GROUP": "write WITHIN 10 minutes SLIDE 5 minutes GROUP BY attribute",
+}
+"""What to write in place of a clause that has no place there."""
 
 
-class _PatternReader(ConditionReader):
-    """Reads PATTERN, after the word."""
+@attrs.define(eq=False)
+class _Where:
+    """What WHERE says."""
+
+    strategies: dict[str, Strategy] = attrs.field(factory=dict)  # By variable
+    same: list[str] = attrs.field(factory=list)  # The attributes of the tests ``[attr]``
+    constants: list[tuple[str, Literal]] = attrs.field(factory=list)  # ``[attr = literal]``
+    conditions: list[Tree] = attrs.field(factory=list)
+
+
+class _QueryReader(ConditionReader):
+    """Reads a query, clause by clause."""
+
+    # --- PATTERN
 
     def pattern(self) -> tuple[Form, tuple[Component, ...], Shape | None]:
         """Return the form of the pattern, its components, and its shape if it is composed."""
@@ -213,30 +237,7 @@ class _PatternReader(ConditionReader):
             variable = self.next().text
         self._add(Component(type_, variable, repeats, negated, least, at=at), least)
 
-
-def _sequence(parts: list[Shape]) -> Shape:
-    """Return parts one after another; those of a sequence inside stand on their own."""
-    flat: list[Shape] = []
-    for part in parts:
-        flat += part.parts if isinstance(part, Sequence) else (part,)
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
-
-
-_STRATEGIES = {strategy.name: strategy for strategy in Strategy}
-
-
-@attrs.define(eq=False)
-class _Where:
-    """What WHERE says."""
-
-    strategies: dict[str, Strategy] = attrs.field(factory=dict)  # By variable
-    same: list[str] = attrs.field(factory=list)  # The attributes of the tests ``[attr]``
-    constants: list[tuple[str, Literal]] = attrs.field(factory=list)  # ``[attr = literal]``
-    conditions: list[Tree] = attrs.field(factory=list)
-
-
-class _WhereReader(_PatternReader):
-    """Reads WHERE: strategies, tests and conditions, joined by AND."""
+    # --- WHERE: strategies, tests and conditions, joined by AND
 
     def where(self) -> _Where:
         """Read all of WHERE, after the word."""
@@ -352,13 +353,7 @@ class _WhereReader(_PatternReader):
         else:
             self._found.same.append(attribute)
 
-
-_NO_UNITS = {*KEYWORDS, "SLIDE", "GROUP", "THEN"}
-_AGGREGATE = "write count(*), count(b), sum(b.volume) AS v, or avg, min, max, stddev"
-
-
-class _WindowReader(_WhereReader):
-    """Reads windows: WITHIN, and SLIDE with GROUP BY and the aggregates of RETURN."""
+    # --- windows: WITHIN, and SLIDE with GROUP BY and the aggregates of RETURN
 
     def within(self) -> tuple[int | None, int | None]:
         """Read what follows WITHIN: a window in milliseconds, or in events."""
@@ -482,48 +477,7 @@ class _WindowReader(_WhereReader):
             raise self.failure(number.start, what, hint)
         return int(milliseconds)
 
-
-_CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
-_OF_EVENTS = EVENT_TYPE, EVENT_TIME
-"""The columns that events made of matches have already."""
-_CLAUSES = {
-    "THEN": _CHAIN,
-    "SLIDE": "write WITHIN 10 minutes SLIDE 5 minutes",
-    "GROUP": "write WITHIN 10 minutes SLIDE 5 minutes GROUP BY attribute",
-}
-"""What to write in place of a clause that has no place there."""
-
-
-def parsed(text: str) -> Query:
-    """Parse the text of a query."""
-    return _QueryReader(text).query()
-
-
-def parsed_condition(text: str, query: Query) -> Query:
-    """Return a query with one more condition; see :func:`parsed`."""
-    reader = _QueryReader(text, query.components)
-    condition = reader.expression()
-    reader.expect_end("write one condition; join several with AND or OR")
-    query = attrs.evolve(query, conditions=(*query.conditions, condition))
-    check_query(query, reader.failure)
-    return query
-
-
-def parsed_columns(text: str, query: Query) -> Query:
-    """Return a query with other columns; see :func:`parsed`."""
-    reader = _QueryReader(text, query.components)
-    if query.totals is not None:
-        totals = attrs.evolve(query.totals, aggregates=reader.aggregates())
-        return attrs.evolve(query, totals=totals)
-    columns = reader.columns(() if query.event is None else _OF_EVENTS)
-    reader.expect_end("write a value, or value AS name")
-    query = attrs.evolve(query, columns=columns)
-    check_query(query, reader.failure)
-    return query
-
-
-class _QueryReader(_WindowReader):
-    """Reads a query clause by clause."""
+    # --- all clauses
 
     def query(self) -> Query:
         source = self.name("a table", "write FROM table").text if self.take("FROM") else None
@@ -595,6 +549,42 @@ class _QueryReader(_WindowReader):
         if given:
             name = self.name("a column name", "write value AS name").text
         return Column(value, name, given), name
+
+
+def _sequence(parts: list[Shape]) -> Shape:
+    """Return parts one after another; those of a sequence inside stand on their own."""
+    flat: list[Shape] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, Sequence) else (part,)
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def parsed(text: str) -> Query:
+    """Parse the text of a query."""
+    return _QueryReader(text).query()
+
+
+def parsed_condition(text: str, query: Query) -> Query:
+    """Return a query with one more condition; see :func:`parsed`."""
+    reader = _QueryReader(text, query.components)
+    condition = reader.expression()
+    reader.expect_end("write one condition; join several with AND or OR")
+    query = attrs.evolve(query, conditions=(*query.conditions, condition))
+    check_query(query, reader.failure)
+    return query
+
+
+def parsed_columns(text: str, query: Query) -> Query:
+    """Return a query with other columns; see :func:`parsed`."""
+    reader = _QueryReader(text, query.components)
+    if query.totals is not None:
+        totals = attrs.evolve(query.totals, aggregates=reader.aggregates())
+        return attrs.evolve(query, totals=totals)
+    columns = reader.columns(() if query.event is None else _OF_EVENTS)
+    reader.expect_end("write a value, or value AS name")
+    query = attrs.evolve(query, columns=columns)
+    check_query(query, reader.failure)
+    return query
 
 
 def _name_of(value: Tree, number: int) -> str:
