@@ -43,6 +43,8 @@ def main(arguments: list[str]) -> int:
         chosen["HYPOTHESIS_PROFILE"] = "few" if quick else "ci"
         chosen["FAILURES_APART"] = "30" if quick else "1"
         chosen["DAMAGED_STATES"] = "500" if quick else "20000"
+        if quick:  # Python's own blocks are most, and each remembers who asked for it
+            chosen["ASAN_OPTIONS"] += ":malloc_context_size=1"
         pytest = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sanitized.plugin"]
         pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]
         pytest += ["--capture=sys"]  # or else a report is lost with the process that it ends
