@@ -277,8 +277,8 @@ class _Work:
 
 
 def number_type(count: int) -> type[np.uint16 | np.int32]:
-    """Return the type of the numbers of some conditions."""
-    return np.uint16 if count <= 1 << 16 else np.int32
+    """Return the type of the numbers of some conditions, and of one more."""
+    return np.uint16 if count < 1 << 16 else np.int32
 
 
 def listed(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:

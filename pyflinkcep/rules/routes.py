@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.matching.columns import Ints, integers, values_of
+from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers, values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions, listed
 from pyflinkcep.rules.rule import Rule
@@ -78,7 +78,22 @@ class Sent:
 
     rows: Rows  # The events
     targets: Ints  # The route of each, and the number of the place
-    holding: pa.ListArray  # For each event, sent or not, the conditions that hold for it
+    # For each event, sent or not, the conditions that hold for it.
+    _holding: pa.ListArray
+    # Of those sent several times, the one that rules about single events see; None if they have a
+    # route of their own for all of theirs.
+    seen_alone: Flags | None
+    mark: int  # The number that such a one has among its conditions
+
+    def holding(self, order: Any) -> pa.ListArray:
+        """Return for those sent, in an order, the conditions that hold for them."""
+        lists = self._holding.take(integers(self.rows[order]))
+        if self.seen_alone is None:
+            return lists
+        offsets, is_seen = plain_numbers(lists.offsets), self.seen_alone[order]
+        numbers = np.insert(plain_numbers(lists.flatten()), offsets[1:][is_seen], self.mark)
+        ends = (offsets - offsets[0]) + np.r_[0, np.cumsum(is_seen)]
+        return pa.ListArray.from_arrays(integers(ends.astype(np.int32)), integers(numbers))
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -95,6 +110,9 @@ class RoutedRules:
     # The number of each condition that stays the same whatever the others are, if events travel
     # with these.
     codes: Ints | None = None
+    # What stands for a condition of an event that rules about single events see where it is, with
+    # those of a key: it is not sent again. None to send it by a route of its own.
+    mark: int | None = None
 
     @classmethod
     def of(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
@@ -129,12 +147,14 @@ class RoutedRules:
             demands += _demands(own, route, fields, position)
         assert isinstance(probe.timestamp, str)
         every = tuple(probe.conditions.every)
-        return cls(routed, demands, routes, every, probe.type, zone, probe.timestamp)
+        return cls(
+            routed, demands, routes, every, probe.type, zone, probe.timestamp, mark=len(every)
+        )
 
     def with_codes(self) -> RoutedRules:
         """Return rules whose events travel with the codes of conditions."""
         codes = np.asarray([condition_code(one) for one in self.conditions], np.int64)
-        return attrs.evolve(self, codes=codes)
+        return attrs.evolve(self, codes=codes, mark=None)
 
     @cached_property
     def route_numbers(self) -> list[int]:
@@ -184,18 +204,35 @@ class RoutedRules:
                 if mask is not None:
                     own = _places(events, self.routes[route], field, mask, with_null)
                     by_route.setdefault(self.route_numbers[route], []).append(own)
-        sent = [_once(pairs) for pairs in by_route.values()]
+        sent = {route: _once(pairs) for route, pairs in by_route.items()}
+        alone: Flags | None = None
+        if self.mark is not None and self._alone_number in sent and len(sent) > 1:
+            alone = np.zeros(size, bool)
+            alone[sent.pop(self._alone_number)[0]] = True
+            left = alone.copy()  # those that no other rule wants
+            for wanted, _ in sent.values():
+                left[wanted] = False
+            places = np.flatnonzero(left)
+            sent[self._alone_number] = places, places
         none = np.zeros(0, np.int32)
-        rows = np.concatenate([none, *(own.astype(np.int32) for own, _ in sent)])
+        rows = np.concatenate([none, *(own.astype(np.int32) for own, _ in sent.values())])
         targets = np.concatenate(
-            [none.astype(np.int64)]
-            + [route << 32 | own for route, (_, own) in zip(by_route, sent, strict=True)]
+            [none.astype(np.int64)] + [route << 32 | own for route, (_, own) in sent.items()]
         )
         if len(sent) > 1:  # in the order of events
             order = np.argsort(rows, kind="stable")
             rows, targets = rows[order], targets[order]
+        if alone is not None:
+            alone = alone[rows]
+            alone[1:] &= rows[1:] != rows[:-1]
         held = listed([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
-        return Sent(rows, targets, held)
+        return Sent(rows, targets, held, alone, self.mark or 0)
+
+    @cached_property
+    def _alone_number(self) -> int:
+        """The first half of targets of events by themselves; -1 if none are sent so."""
+        route = (BY_ITSELF,)
+        return self.route_numbers[self.routes.index(route)] if route in self.routes else -1
 
     def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:
         """Return by route and field which events are wanted: with a value, and without, too."""
@@ -232,6 +269,10 @@ class RoutedRules:
         for alike in self._alike:
             if self.route_numbers[self.rules[alike.numbers[0]].route] == route:
                 found.update(alike.found(events, told))
+        if self.mark is not None and self.mark in told and route != self._alone_number:
+            marked = attrs.evolve(events, given=_Marked(told, self.mark, table.num_rows))
+            for number in self.wanting(self._alone_number, told):
+                found[number] = self.rules[number].rule.found(marked)
         for number in self.wanting(route, told):
             if number not in self._alone:
                 continue
@@ -273,6 +314,28 @@ class RoutedRules:
                 route = self.route_numbers[routed.route]
                 found.setdefault((route, condition), []).append(number)
         return found
+
+
+class _Marked(Mapping[int, Rows]):
+    """The events for which conditions hold, of those that have a mark."""
+
+    def __init__(self, told: ToldConditions, mark: int, size: int) -> None:
+        self._told = told
+        self._is_marked = np.zeros(size, bool)
+        self._is_marked[told[mark]] = True
+
+    def __getitem__(self, condition: int) -> Rows:
+        """Return the rows for which a condition holds, in order."""
+        rows = self._told[condition]
+        return rows[self._is_marked[rows]]
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the conditions that hold for some event, marked or not."""
+        return iter(self._told)
+
+    def __len__(self) -> int:
+        """Return how many these are."""
+        return len(self._told)
 
 
 @attrs.frozen(eq=False)

@@ -55,12 +55,13 @@ def _sent(rules: list[Rule], table: pa.Table) -> list[dict[str, Any]]:
     sent = pickle.loads(pickle.dumps(routed.sending())).sent(table)
     order = np.argsort(sent.targets, kind="stable")
     targets, rows = sent.targets[order], pa.array(sent.rows[order])
+    holding = sent.holding(order)
     arrived = pickle.loads(pickle.dumps(routed.arrived()))
     bounds = np.r_[0, np.flatnonzero(np.diff(targets >> 32)) + 1, len(targets)].tolist()
     found: list[dict[str, Any]] = []
     for begin, end in pairwise(bounds if len(targets) else ()):
         own = rows.slice(begin, end - begin)
-        matches = arrived.found(table.take(own), targets[begin:end], sent.holding.take(own))
+        matches = arrived.found(table.take(own), targets[begin:end], holding[begin:end])
         found += matches.toArrow().to_pylist()
     return found
 

@@ -62,7 +62,7 @@ class SendingTask:
         own = integers(sent.rows[order])
         rows = table.select(list(self.kept)).take(own)
         rows = rows.append_column(HASH, integers(sent.targets[order]))
-        return rows.append_column(HOLDING, sent.holding.take(own))
+        return rows.append_column(HOLDING, sent.holding(order))
 
 
 def _sending_task(rules: bytes, kept: Sequence[str]) -> SendingTask:
