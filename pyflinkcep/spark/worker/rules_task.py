@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pyflinkcep.eql import Eql
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, Ints, in_one_piece, integers, plain_numbers, table_of
 from pyflinkcep.matching.layout import Layout
@@ -118,6 +119,13 @@ class RulesTask:
     columns: Sequence[str]  # Those of an event
     schema: StructType  # Of matches
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        rest = (self.layout, self.columns, self.schema)
+        rules = [own.rule.rule for own in self.rules.rules]
+        if all(isinstance(own.definition, Eql) and own.select is None for own in rules):
+            return _rules_task, (pickle.dumps(self.rules), *rest)
+        return RulesTask, (self.rules, *rest)
+
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its matches."""
         schema = arrow_schema(self.schema)
@@ -135,6 +143,17 @@ class RulesTask:
                     )
                     if len(found):
                         yield from table_of(found.toArrow().columns, schema).to_batches()
+
+
+def _rules_task(rules: bytes, *rest: Any) -> RulesTask:
+    return RulesTask(_known_arrived(rules), *rest)
+
+
+@lru_cache(maxsize=1)
+def _known_arrived(rules: bytes) -> RoutedRules:
+    """Return rules of EQL alone, without functions, which a worker reads once for its tasks."""
+    found: RoutedRules = pickle.loads(rules)
+    return found
 
 
 @attrs.frozen(eq=False, kw_only=True)
