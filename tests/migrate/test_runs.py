@@ -92,6 +92,7 @@ def test_a_generated_job_runs_to_its_end(spark, tmp_path, monkeypatch, continuou
 
     monkeypatch.setattr(DataStreamWriter, "start", started)
 
+    spark.streams.resetTerminated()  # else the job hears of queries of other tests that failed
     module["main"](spark)
     for query in spark.streams.active:
         query.awaitTermination()
