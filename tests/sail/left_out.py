@@ -31,6 +31,7 @@ _LEFT_OUT = {
     "test_eql": "EQL is refused on Sail",
     "test_sigma": "CEP.sigma is refused on Sail",
     "test_dynamic_rules.py::test_versions_see": _STREAM,
+    "test_dynamic_rules.py::test_events_stay_behind": _STREAM,
     "test_rules.py::test_events_that_are_refused": _STREAM,
     "test_rules.py::test_the_matches_of_memory": f"{_MISSING}functions that ask each element",
     "test_rules.py::test_groups_of_correlations": _JVM,
