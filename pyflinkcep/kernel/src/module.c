@@ -362,6 +362,9 @@ static int module_clear(PyObject *module) {
 
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, AS_SLOT(module_exec)},
+#ifdef Py_GIL_DISABLED /* an object serves one thread at a time, and threads share nothing else */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
     {0, NULL},
 };
 

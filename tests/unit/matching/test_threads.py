@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from datetime import timedelta
@@ -27,6 +28,7 @@ from pyflinkcep.errors import (
     NotSupportedError,
     StateLimitError,
 )
+from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.matching import threads
 from pyflinkcep.tables import column_match, placing
 from pyflinkcep.tables.column_match import ColumnMatch
@@ -388,3 +390,13 @@ def test_an_error_stops_later_parts_but_not_earlier_ones() -> None:
         threads.results(parts, 3)
     assert [part.stopped for part in parts] == [False, False, parts[2].stopped, False]
     assert threads.results([_Part(), _Part(), _Part()], 2) == [1, 1, 1]
+
+
+@needs_kernel
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python always has its lock"
+)
+def test_the_kernel_does_not_bring_the_lock_back() -> None:
+    """A Python without its lock has none once the kernel is loaded."""
+    assert compiled_module() is not None
+    assert not sys._is_gil_enabled()  # type: ignore[attr-defined]  # from 3.13

@@ -61,7 +61,7 @@ Value values_initial(const Values *values, Py_ssize_t slot) {
 }
 
 /* Return what a function of expressions/aggregates.py makes of two objects, which it drops, with a
-   reference for the caller; the function is kept in `kept` while the process runs. */
+   reference for the caller; the function is kept in `kept` while the thread runs. */
 static Value accumulated(PyObject **kept, const char *name, PyObject *before, PyObject *value) {
     if (*kept == NULL) {
         PyObject *module = PyImport_ImportModule("pyflinkcep.expressions.aggregates");
@@ -81,12 +81,12 @@ static Value accumulated(PyObject **kept, const char *name, PyObject *before, Py
 }
 
 static Value decimals_summed(Value before, Value value) {
-    static PyObject *add = NULL;
+    static _Thread_local PyObject *add = NULL;
     return accumulated(&add, "added", Py_NewRef(before.as.text), Py_NewRef(value.as.text));
 }
 
 static Value listed(Value before, double number) {
-    static PyObject *append = NULL;
+    static _Thread_local PyObject *append = NULL;
     PyObject *list = Py_NewRef(before.kind == VALUE_NULL ? Py_None : before.as.text);
     return accumulated(&append, "appended", list, PyFloat_FromDouble(number));
 }

@@ -62,8 +62,12 @@ int context_path(Kernel *kernel, Node *node, Version *version) {
 
 /* Return a number that no other edge of this process has. */
 static uint64_t serial_of(Edge *edge) {
-    static uint64_t last = 0; /* only changed with Python's lock */
+    static uint64_t last = 0;
+#ifdef Py_GIL_DISABLED
+    if (edge->serial == 0) edge->serial = _Py_atomic_add_uint64(&last, 1) + 1;
+#else /* Python's lock is held */
     if (edge->serial == 0) edge->serial = ++last;
+#endif
     return edge->serial;
 }
 
