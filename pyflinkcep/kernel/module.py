@@ -67,7 +67,7 @@ class CompiledModule(Protocol):
         list[tuple[int, tuple[_kernel._StoredColumn | None, ...]]] | None,
     ]
     add_bits: Callable[[Any, int, int, Any, Any], None]
-    scatter: Callable[[Any, Any, tuple[Any, ...], Any, tuple[int, ...]], None]
+    scatter: Callable[[Any, Any, tuple[Any, ...], Any, tuple[int, ...], int], None]
     least: Callable[[Any, Any, Any], None]
     order_within: Callable[[Any, Any], bytes | None]
     wanted: Callable[

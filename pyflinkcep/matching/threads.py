@@ -65,7 +65,12 @@ def usable_cores(threads: int | None = None) -> int:
 def cuts(begins: Ints, size: int, threads: int) -> list[int]:
     """Return where to cut events into shares of whole keys, given where these begin."""
     count = min(threads * _SHARES, size // LEAST_SHARE) if threads > 1 else 1
-    ends = np.searchsorted(begins, np.linspace(0, size, max(count, 1) + 1)[1:-1])
+    return cuts_between(begins, size, max(count, 1))
+
+
+def cuts_between(begins: Ints, size: int, count: int) -> list[int]:
+    """Return where to cut events into about so many shares of whole keys of about equal size."""
+    ends = np.searchsorted(begins, np.linspace(0, size, count + 1)[1:-1])
     return [0, *dict.fromkeys(begins[ends[ends < len(begins)]].tolist()), size]
 
 

@@ -105,6 +105,22 @@ class ColumnMatch:
 
     def in_order(self, threads: int, *, drops: bool = False) -> ColumnMatch:
         """Put the events in order; drop those that change no match or timeout, if it pays."""
+        try:
+            return attrs.evolve(self, placed=self._placing(drops).placed(threads))
+        except Unfit:
+            return self._on_table().in_order(threads, drops=drops)
+
+    def rounds(self, threads: int, *, drops: bool = False) -> Iterator[ColumnMatch]:
+        """Yield the same of some keys after others, as many as need not much memory."""
+        for placed in self._placing(drops).rounds(threads):
+            yield attrs.evolve(self, placed=placed)
+
+    def _on_table(self) -> ColumnMatch:
+        """Return the same on a table, since the events cannot be read meanwhile."""
+        assert self.read is not None
+        return attrs.evolve(self.read(), wanted=self.wanted)
+
+    def _placing(self, drops: bool) -> Placing:
         programs = {
             atom.bit: self.conditions.programs[atom.condition.text]
             for atom in self.nfa.atoms
@@ -115,13 +131,7 @@ class ColumnMatch:
         if drops and size >= LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
         bits = self.conditions.columns.bits(programs, size)
-        fields = self._moved
-        placing = Placing(self.times, self.keys, bits, needless, size, self.groups, fields)
-        try:
-            return attrs.evolve(self, placed=placing.placed(threads))
-        except Unfit:
-            assert self.read is not None
-            return attrs.evolve(self.read(), wanted=self.wanted).in_order(threads, drops=drops)
+        return Placing(self.times, self.keys, bits, needless, size, self.groups, self._moved)
 
     @property
     def _moved(self) -> list[NumberColumn] | None:
@@ -203,9 +213,14 @@ class ColumnMatch:
         self, limit: PartialMatchLimit | None, threads: int
     ) -> list[tuple[list[Found], list[Found], int]]:
         """Return what :meth:`Share.run` does of all shares, whose events are not needed then."""
-        job = self.in_order(threads, drops=limit is None)
-        job.nfa.open(RuntimeContext())
-        return results([share.run for share in job.shares(limit, threads)], threads)
+        self.nfa.open(RuntimeContext())
+        found: list[tuple[list[Found], list[Found], int]] = []
+        try:
+            for job in self.rounds(threads, drops=limit is None):
+                found += results([share.run for share in job.shares(limit, threads)], threads)
+        except Unfit:
+            return self._on_table()._found(limit, threads)
+        return found
 
     def shares(self, limit: PartialMatchLimit | None, threads: int) -> list[Share]:
         """Return the events in shares of whole keys, as many as threads can make use of."""

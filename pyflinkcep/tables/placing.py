@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
 from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers
+from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.order import order_by
-from pyflinkcep.matching.threads import heed, results
+from pyflinkcep.matching.threads import cuts_between, heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.row_groups import RowGroups, Unfit
 from pyflinkcep.tables.typed_columns import ConditionBits, NumberColumn
@@ -33,6 +34,7 @@ _MOST_COLUMNS = 6  # C moves at most 8: the row, the time, words of conditions, 
 _BITS = 63  # of conditions in a word
 _LOWER = 2**32 - 1  # The lower half of a time
 _ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
+_MOST_BYTES = 3 << 27  # of events that are in their order at one time, unless a key has more
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
@@ -64,29 +66,41 @@ class Placing:
 
     def placed(self, threads: int) -> Placed:
         """Return the events in their order."""
+        (found,) = self._rounds(threads, None)
+        return found
+
+    def rounds(self, threads: int) -> Iterator[Placed]:
+        """Yield the same of some keys after others: as many as need not much memory."""
+        return self._rounds(threads, _MOST_BYTES)
+
+    def _rounds(self, threads: int, most: int | None) -> Iterator[Placed]:
         module, source = compiled_module(), self.keys.source
         is_in_order = source is None and self.times.are_sorted
         words = -(-self.conditions.most // _BITS)
         has_many = words + len(self.fields or ()) > _MOST_COLUMNS
         if module is None or has_many or (is_in_order and not self.needless) or not self.size:
-            return self._plainly()
+            yield self._plainly()
+            return
         if (
             self.groups is not None and source is None
         ):  # or the first events of keys have to be seen
             groups = self.groups.without(self._is_needless)
             if not groups.groups:
-                return self._nothing()
-            return attrs.evolve(self, groups=groups)._by(module, source, threads)
-        return self._by(module, source, threads)
+                yield self._nothing()
+                return
+            self = attrs.evolve(self, groups=groups)
+        yield from self._by(module, source, threads, most)
 
-    def _by(self, module: CompiledModule, source: pa.ChunkedArray | None, threads: int) -> Placed:
+    def _by(
+        self, module: CompiledModule, source: pa.ChunkedArray | None, threads: int, most: int | None
+    ) -> Iterator[Placed]:
         with naming_memory_errors("sorting events by key"):
             try:
-                return _Work.of(self, module, source, threads).placed()
+                yield from _Work.of(self, module, source, threads).placed(most)
             except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Arrow cannot number such keys
                 assert self.keys.codes is not None
                 codes = pa.chunked_array([integers(self.keys.codes)])
-                return _Work.of(self, module, codes, threads).placed()
+                yield from _Work.of(self, module, codes, threads).placed(most)
             except ValueError as cause:  # values that are not between the ends that a footer tells
                 if self.groups is None:
                     raise
@@ -174,8 +188,8 @@ class _Work:
                 least = width = 0
         return cls(job, module, source, is_whole, least, width, threads)
 
-    def placed(self) -> Placed:
-        """Return the events in their order."""
+    def placed(self, most: int | None) -> Iterator[Placed]:
+        """Return the events in their order: all, or those of some keys, in so many bytes."""
         count, groups = _parts(self.job.size, self.threads), self.job.groups
         if groups is None:
             cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
@@ -189,7 +203,7 @@ class _Work:
         if not is_sorted:
             earliest = self._earliest(parts, codes, _size(order))
             order = order[np.argsort(earliest[order], kind="stable")]
-        return self._scattered(parts, codes, order, is_sorted)
+        return self._scattered(parts, codes, order, is_sorted, most)
 
     def numbering(self, size: int | None = None) -> _kernel.Numbering:
         """Return a numbering of keys, or of this many codes."""
@@ -222,40 +236,50 @@ class _Work:
         return earliest
 
     def _scattered(
-        self, parts: Sequence[_Part], codes: Sequence[Any], order: Any, is_sorted: bool
-    ) -> Placed:
-        """Return the events of each key one after another, the keys in an order."""
-        totals = np.zeros(_size(order), np.int32)
-        every = slice(len(totals))
-        for own, part in zip(codes, parts, strict=True):
-            totals[every if own is None else own] += part.counts[every]
-        counts = totals[order]
-        ends = np.cumsum(counts, dtype=np.int64)
-        begins, size = ends - counts, int(ends[-1])
-        firsts = begins[counts > 0]
-        starts = np.zeros_like(totals)
-        starts[order] = begins
+        self,
+        parts: list[_Part],
+        codes: list[Any],
+        order: Any,
+        is_sorted: bool,
+        most: int | None,
+    ) -> Iterator[Placed]:
+        """Yield the events of each key one after another, the keys in an order."""
+        starts, firsts, size = _starts(parts, codes, order)
         fields = self.job.fields
-        dtypes = [own.dtype for own in fields or ()]
-        target = _Target.of(size, [word.dtype for word in parts[0].words], dtypes)
-        scattered = []
-        for part, own in zip(parts, codes, strict=True):
-            begins = starts.copy() if own is None else starts[own]
-            scattered.append(partial(self._scatter, part, begins, target, is_exact=not is_sorted))
-            starts[every if own is None else own] += part.counts[every]
-        results(scattered, self.threads)
-        if not is_sorted:
-            count = _parts(size, self.threads)
-            places = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
-            cuts = [0, *dict.fromkeys(firsts[places[places < len(firsts)]].tolist()), size]
-            shares = [
-                partial(self._sort, target, firsts[(firsts >= a) & (firsts < b)], a, b)
-                for a, b in pairwise(cuts)
-                if a < b
+        dtype = _record(
+            [word.dtype for word in parts[0].words], [own.dtype for own in fields or ()]
+        )
+        rounds = 1 if most is None else -(-size * dtype.itemsize // most)
+        cuts = cuts_between(firsts, size, rounds)
+        room = np.empty(max(end - first for first, end in pairwise(cuts)), dtype)
+        for first, end in pairwise(cuts):
+            target = _Target(room[: end - first], first)
+            moving = [
+                partial(self._scatter, part, begins.copy(), target, is_exact=not is_sorted)
+                for part, begins in zip(parts, starts, strict=True)
             ]
-            results(shares, self.threads)
-        moved = None if fields is None else target.fields
-        return Placed(target.rows, target.times, target.words, firsts, size, moved)
+            results(moving, self.threads)
+            del moving
+            if end == size:
+                parts.clear()  # or they would stay in memory while these events are matched
+            own_firsts = firsts[slice(*np.searchsorted(firsts, [first, end]))] - first
+            if not is_sorted:
+                self._sort_all(target, own_firsts)
+            moved = None if fields is None else target.columns("field")
+            words = target.columns("word")
+            yield Placed(target.rows, target.times, words, own_firsts, end - first, moved)
+            if end < size:
+                give_back()  # what matching these events took
+
+    def _sort_all(self, target: _Target, firsts: Ints) -> None:
+        """Sort the events of each key by their times."""
+        size = len(target.records)
+        shares = [
+            partial(self._sort, target, firsts[(firsts >= a) & (firsts < b)], a, b)
+            for a, b in pairwise(cuts_between(firsts, size, _parts(size, self.threads)))
+            if a < b
+        ]
+        results(shares, self.threads)
 
     # --- what a thread does
 
@@ -273,19 +297,19 @@ class _Work:
         codes, lower = both
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
-        moments: list[_Moments] | None = None if job.groups is None else []
-        moved: list[Array] = []
+        # All times, and fields, are read again when they are moved.
+        are_few = needed is not None and not job.fields
+        moments: list[_Moments] | None = [] if are_few and job.groups is not None else None
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
-        for at, times, keys, bits, fields in self._events(source, begin, end):
+        for at, times, keys, bits in self._events(source, begin, end):
             length = len(times)
             is_block_sorted = not (times[1:] < times[:-1]).any()
             is_sorted = is_sorted and is_block_sorted
             ends += [int(times[0]), int(times[-1])]
             own = _words(bits)
             words = words or [np.empty(size, word.dtype) for word in own]
-            moved = moved or [np.empty(size, field.dtype) for field in fields]
             index, until = None, count + length
             if needed is None:
                 number = numbering.add(keys, None, None, codes[count:until], None)
@@ -297,8 +321,7 @@ class _Work:
             if moments is not None:
                 chosen_times = times if index is None else times[index]
                 moments.append(_Moments.of(chosen_times, lower[count:], is_block_sorted))
-            pairs = [*zip(words, own, strict=True), *zip(moved, fields, strict=True)]
-            for room, given in pairs:
+            for room, given in zip(words, own, strict=True):
                 target = room[count : count + number]
                 if index is None:
                     target[:] = given
@@ -313,7 +336,6 @@ class _Work:
             kept,
             None if needed is None else rows[:count],
             moments,
-            [field[:count] for field in moved],
             codes[:count],
             [word[:count] for word in words],
             None if values is None else np.frombuffer(values, np.int64),
@@ -327,27 +349,37 @@ class _Work:
 
     def _events(
         self, keys: pa.ChunkedArray | None, begin: int, end: int, *, only_keys: bool = False
-    ) -> Iterator[tuple[int, Ints, Array, Any, list[Array]]]:
-        """Yield the place of the first of some events, their times, keys, conditions, fields."""
-        # Of a table fields are read when they are moved.
+    ) -> Iterator[tuple[int, Ints, Array, Any]]:
+        """Yield the place of the first of some events, their times, keys and conditions."""
         job, is_dense = self.job, self.range > 0
         bits: Any = None
         if job.groups is None:
             for at, length in _blocks(begin, end):
                 own = _numbers(keys, at - begin, length, is_dense)
                 bits = None if only_keys else job.conditions.some(at, length)
-                yield at, job.times.some(at, length), own, bits, []
+                yield at, job.times.some(at, length), own, bits
             return
-        for at, table in job.groups.batches(begin, end):
-            size = table.num_rows
-            time, key = (None if name is None else table.column(name) for name in job.groups.named)
-            assert time is not None
-            times = plain_numbers(time.chunk(0).view(f"int{time.type.bit_width}"))
-            own = _numbers(key, 0, size, is_dense)
+        names = {*job.groups.named, *(() if only_keys else job.conditions.names)}
+        for at, table in job.groups.batches(begin, end, names):
+            size, (_, key) = table.num_rows, job.groups.named
+            own = _numbers(None if key is None else table.column(key), 0, size, is_dense)
             bits = None if only_keys else job.conditions.on(table).some(0, size)
-            moved = () if only_keys else job.fields or ()
-            fields = [field.on(table).values(0, size).data for field in moved]
-            yield at, times.astype(np.int64, copy=False), own, bits, fields
+            yield at, job.groups.times_of(table), own, bits
+
+    def _moved(
+        self, begin: int, end: int, fields: Sequence[NumberColumn]
+    ) -> Iterator[tuple[int, Ints, list[Array]]]:
+        """Yield the place of the first of some events, their times, and fields of them."""
+        job = self.job
+        if job.groups is None:
+            for at, length in _blocks(begin, end):
+                values = [field.values(at, length).data for field in fields]
+                yield at, job.times.some(at, length), values
+            return
+        names = {job.groups.named[0], *(field.name for field in fields)}
+        for at, table in job.groups.batches(begin, end, names):
+            values = [field.on(table).values(0, table.num_rows).data for field in fields]
+            yield at, job.groups.times_of(table), values
 
     def _lows(self, part: _Part) -> Ints:
         """Find the earliest time of each code of a part, of all of its rows."""
@@ -362,20 +394,20 @@ class _Work:
             if part.times is not None:
                 yield from ((part.codes[some], own.times) for some, own in _kept_blocks(part))
                 return
-            for at, length in _blocks(part.begin, part.end):
-                some = slice(at - part.begin, at - part.begin + length)
-                yield part.codes[some], self.job.times.some(at, length)
+            for at, times, _ in self._moved(part.begin, part.end, ()):
+                yield part.codes[at - part.begin :][: len(times)], times
             return
         # The codes of those that are not kept are not known any more.
         numbering = self.numbering(None if part.dictionary is None else len(part.dictionary))
-        for _, times, keys, *_ in self._events(part.source, part.begin, part.end, only_keys=True):
+        for _, times, keys, _ in self._events(part.source, part.begin, part.end, only_keys=True):
             codes: Any = np.empty(len(times), np.int32)
             numbering.add(keys, None, None, codes, None)
             yield codes, times
 
     def _scatter(self, part: _Part, starts: Array, target: _Target, *, is_exact: bool) -> None:
         """Write the events of a part to their places: those of each code from its start on."""
-        times_of, offsets = self.job.times, target.offsets
+        times_of, records = self.job.times, target.records
+        offsets = tuple(records.dtype.fields[name][1] for name in records.dtype.names)
         for begin, rows, own, fields in self._kept(part):
             # Exact if they are still to be sorted by.
             times = times_of.exact_of(own) if is_exact else times_of.ms_of(own)
@@ -383,7 +415,7 @@ class _Work:
             words = (word[some] for word in part.words)
             columns = tuple(map(np.ascontiguousarray, (rows, times, *words, *fields)))
             codes = part.codes[some]
-            self.module.scatter(codes, starts, columns, target.records, offsets)
+            self.module.scatter(codes, starts, columns, records, offsets, target.first)
 
     def _kept(self, part: _Part) -> Iterator[tuple[int, Any, Ints, list[Array]]]:
         """Yield the place of the first of some kept events, their rows, times and fields."""
@@ -393,14 +425,12 @@ class _Work:
                 rows: Any = np.arange(some.start, some.stop, dtype=np.int32) + np.int32(part.begin)
                 if part.rows is not None:
                     rows = part.rows[some]
-                yield some.start, rows, moments.times, [field[some] for field in part.fields]
+                yield some.start, rows, moments.times, []
             return
-        blocks = _blocks(part.begin, part.end)
-        for (at, length), number in zip(blocks, part.kept, strict=True):
-            columns = [field.values(at, length).data for field in job.fields or ()]
-            times = job.times.some(at, length)
+        blocks = self._moved(part.begin, part.end, job.fields or ())
+        for (at, times, columns), number in zip(blocks, part.kept, strict=True):
             if part.rows is None:
-                yield count, np.arange(at, at + length, dtype=np.int32), times, columns
+                yield count, np.arange(at, at + number, dtype=np.int32), times, columns
             else:
                 rows = part.rows[count : count + number]
                 places = rows - at
@@ -445,6 +475,26 @@ def _by_first_event(parts: Sequence[_Part], codes: Sequence[Any]) -> Any:
     return np.concatenate(found)
 
 
+def _starts(
+    parts: Sequence[_Part], codes: Sequence[Any], order: Any
+) -> tuple[list[Array], Ints, int]:
+    """Return where each part's events of each code begin, where keys do, and how many there are."""
+    totals = np.zeros(_size(order), np.int32)
+    every = slice(len(totals))
+    for own, part in zip(codes, parts, strict=True):
+        totals[every if own is None else own] += part.counts[every]
+    counts = totals[order]
+    ends = np.cumsum(counts, dtype=np.int64)
+    begins = ends - counts
+    starts = np.zeros_like(totals)
+    starts[order] = begins
+    found: list[Array] = []
+    for own, part in zip(codes, parts, strict=True):
+        found.append(starts.copy() if own is None else starts[own])
+        starts[every if own is None else own] += part.counts[every]
+    return found, begins[counts > 0], int(ends[-1])
+
+
 def _size(codes: Any) -> int:
     """Return how many codes there are up to the last one."""
     return int(codes.max()) + 1
@@ -454,39 +504,34 @@ def _size(codes: Any) -> int:
 class _Target:
     """The events in their order, which all parts write to: what a key has of one is together."""
 
-    records: Array  # All columns
-    rows: Rows
-    times: Ints
-    words: Sequence[Array]
-    fields: Sequence[Array]
-
-    @classmethod
-    def of(
-        cls, size: int, words: Sequence[np.dtype[Any]], fields: Sequence[np.dtype[Any]]
-    ) -> _Target:
-        """Return room for events with such words and fields."""
-        columns: list[tuple[str, np.dtype[Any]]] = [
-            ("row", np.dtype(np.int32)),
-            ("time", np.dtype(np.int64)),
-            *((f"word{number}", dtype) for number, dtype in enumerate(words)),
-            *((f"field{number}", dtype) for number, dtype in enumerate(fields)),
-        ]
-        records = np.empty(size, np.dtype(columns))  # without gaps
-        return cls(
-            records,
-            records["row"],
-            records["time"],
-            [records[f"word{number}"] for number in range(len(words))],
-            [records[f"field{number}"] for number in range(len(fields))],
-        )
+    records: Array  # All columns; see `_record`
+    first: int  # The place of the first of them
 
     @property
-    def offsets(self) -> tuple[int, ...]:
-        """Where a record has its row, its time, its words and its fields."""
-        places = self.records.dtype.fields or {}
-        words = (f"word{number}" for number in range(len(self.words)))
-        fields = (f"field{number}" for number in range(len(self.fields)))
-        return tuple(places[name][1] for name in ("row", "time", *words, *fields))
+    def rows(self) -> Rows:
+        found: Rows = self.records["row"]
+        return found
+
+    @property
+    def times(self) -> Ints:
+        found: Ints = self.records["time"]
+        return found
+
+    def columns(self, kind: str) -> list[Array]:
+        """Return the words, or the fields."""
+        names = self.records.dtype.names or ()
+        return [self.records[name] for name in names if name.startswith(kind)]
+
+
+def _record(words: Sequence[np.dtype[Any]], fields: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return what records of events have: the row, the time, words and fields, without gaps."""
+    columns: list[tuple[str, np.dtype[Any]]] = [
+        ("row", np.dtype(np.int32)),
+        ("time", np.dtype(np.int64)),
+        *((f"word{number}", dtype) for number, dtype in enumerate(words)),
+        *((f"field{number}", dtype) for number, dtype in enumerate(fields)),
+    ]
+    return np.dtype(columns)
 
 
 @attrs.frozen(eq=False)
@@ -527,8 +572,7 @@ class _Part:
     end: int
     kept: Sequence[int]  # How many events of each block are kept
     rows: Rows | None  # The rows of these; None if all are kept
-    times: Sequence[_Moments] | None  # Their times, by block; None if the table has them
-    fields: Sequence[Array]  # What else is moved of them, unless the table has it
+    times: Sequence[_Moments] | None  # Their times, by block; None if they are read again
     codes: Ints  # The codes of their keys
     words: Sequence[Array]
     # By code: the value of the key, if neither it nor the dictionary tells, and how many are kept.

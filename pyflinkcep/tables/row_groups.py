@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.matching import keys as identity
+from pyflinkcep.matching.columns import Ints, plain_numbers
 from pyflinkcep.matching.threads import heed
 from pyflinkcep.tables.files import EventFiles
 from pyflinkcep.time import MIN_WATERMARK, wrong_unit
@@ -192,6 +193,12 @@ class RowGroups:
             [f.with_type(pa.int32()) if pa.types.is_string(f.type) else f for f in known]
         )
 
+    def times_of(self, table: pa.Table) -> Ints:
+        """Return the times of a batch, in their own unit."""
+        column = table.column(self.named[0])
+        numbers = plain_numbers(column.chunk(0).view(f"int{column.type.bit_width}"))
+        return numbers.astype(np.int64, copy=False)
+
     def without(self, is_needless: Callable[[Mapping[str, tuple[int, int]]], bool]) -> RowGroups:
         """Return the events without row groups that are needless by the ends of their columns."""
         return attrs.evolve(self, groups=[one for one in self.groups if not is_needless(one.ends)])
@@ -205,19 +212,25 @@ class RowGroups:
         inside = (self.groups[place].begin for place in sorted(chosen))
         return [first.begin, *inside, last.begin + last.size]
 
-    def batches(self, begin: int, end: int) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the events between two cuts, some at a time, each with the place of its first."""
+    def batches(
+        self, begin: int, end: int, names: Container[str | None]
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """
+        Yield the events between two cuts, some at a time, each with the place of its first.
+
+        Of their columns, only those with some names are read.
+        """
         # A batch is overwritten by the next one, which is then in the caches of the processor.
-        schema = self._schema
+        places = [place for place, field in enumerate(self._schema) if field.name in names]
+        schema = pa.schema([self._schema.field(place) for place in places])
         widths = [field.type.bit_width // 8 for field in schema]
         room = [np.empty(_AT_ONCE, np.int32 if width == 4 else np.int64) for width in widths]
         own = [group for group in self.groups if begin <= group.begin < end]
-        stored = [
-            np.empty(max(sizes), np.uint8)
-            for sizes in zip(*([one.size for one in group.columns] for group in own), strict=True)
-        ]
-        for group in own:
-            pages = list(map(partial(_pages, group.path), group.columns, widths, stored))
+        chosen = [[group.columns[place] for place in places] for group in own]
+        most = np.max([[one.size for one in columns] for columns in chosen], axis=0)
+        stored = [np.empty(size, np.uint8) for size in most.tolist()]
+        for group, columns in zip(own, chosen, strict=True):
+            pages = list(map(partial(_pages, group.path), columns, widths, stored))
             for at in range(0, group.size, _AT_ONCE):
                 heed()
                 arrays = [array[: group.size - at] for array in room]

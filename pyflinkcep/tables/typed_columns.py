@@ -492,6 +492,13 @@ class ConditionBits:
     tables: Sequence[tuple[str, int, Array]] = ()
     few: NumberColumn | None = None  # What the only column of all conditions has; None for its own
 
+    @property
+    def names(self) -> set[str]:
+        """The columns that the conditions read."""
+        written = {name for name, *_ in self.tables}
+        written.update(*(program.columns for program in self.programs.values()))
+        return set(map(self.columns.column_name, written))
+
     def on(self, table: pa.Table) -> ConditionBits:
         """Return the same conditions for other rows; see :meth:`SqlColumns.on`."""
         return attrs.evolve(self, columns=self.columns.on(table))

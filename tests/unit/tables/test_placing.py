@@ -124,7 +124,7 @@ def test_dropped_events_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatc
         A.notFollowedBy("b").where("n = 5").followedBy("c").where("n = 6"),
     ):
         within = pattern.within(timedelta(milliseconds=30))
-        drops = column_match.ColumnMatch.in_order
+        drops = column_match.ColumnMatch.rounds
         for compiled in (True, False):
             with monkeypatch.context() as patch:
                 if not compiled:
@@ -132,7 +132,7 @@ def test_dropped_events_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatc
                 found = match(within, table, timestamp="at", key="key", threads=2)
                 patch.setattr(
                     column_match.ColumnMatch,
-                    "in_order",
+                    "rounds",
                     lambda job, threads, drops_=drops, **_: drops_(job, threads),
                 )
                 every = match(within, table, timestamp="at", key="key", threads=1)

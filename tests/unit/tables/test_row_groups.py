@@ -38,10 +38,10 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     batches, columns_of = row_groups.RowGroups.batches, stored.columns_of
 
-    def by_groups(groups: Any, *ends: int) -> Any:
+    def by_groups(groups: Any, *args: Any) -> Any:
         if "groups" not in found:
             found.append("groups")
-        return batches(groups, *ends)
+        return batches(groups, *args)
 
     def as_table(*args: Any) -> Any:
         found.append("table")
@@ -172,6 +172,62 @@ def test_other_columns_are_read_as_a_table(tmp_path: Path, ways: list[str], what
         assert ways == expected
         usual = match(PATTERNS[name], table, timestamp="at", key="key")
         assert repr(found) == repr(usual)  # NaN is not equal to NaN
+
+
+@pytest.mark.parametrize("what", ["sorted", "times out of order", "texts as keys"])
+@pytest.mark.parametrize("name", ["strict", "loop", "stock"])
+def test_some_keys_are_matched_after_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: list[str], what: str, name: str
+) -> None:
+    """Where all events in their order would take too much memory, as many keys as do not."""
+    columns, _ = OTHERS.get(what, ({}, []))
+    table, path = events(8, **columns), str(tmp_path / "events.parquet")
+    pq.write_table(table, path, row_group_size=200)
+    pattern = PATTERNS[name].within(timedelta(milliseconds=40))
+    usual = match(pattern, table, timestamp="at", key="key", threads=1)
+    rounds: list[int] = []
+    some = placing._Work._scattered
+
+    def seen(*args: Any) -> Any:
+        for placed in some(*args):
+            rounds.append(placed.size)
+            yield placed
+
+    monkeypatch.setattr(placing._Work, "_scattered", seen)
+    monkeypatch.setattr(placing, "_MOST_BYTES", 4_000)
+    for given, expected in ((path, ["groups"]), (table, [])):
+        ways.clear()
+        rounds.clear()
+        found = match(pattern, given, timestamp="at", key="key", threads=2)
+        assert ways == expected
+        assert len(rounds) > 1
+        assert found == usual
+        assert found.timeouts == usual.timeouts
+
+
+def test_a_file_that_changes_between_rounds_is_read_as_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: list[str]
+) -> None:
+    """What was found until a page could not be read any more is found again."""
+    table, path = events(8), str(tmp_path / "events.parquet")
+    pq.write_table(table, path)
+    monkeypatch.setattr(placing, "_MOST_BYTES", 4_000)
+    rounds, read = column_match.ColumnMatch.rounds, row_groups._read
+
+    def failing(*_: Any) -> None:
+        raise row_groups.Unfit
+
+    def seen(*args: Any, **options: Any) -> Any:
+        for number, job in enumerate(rounds(*args, **options)):
+            yield job
+            if not number:
+                monkeypatch.setattr(row_groups, "_read", failing)
+        monkeypatch.setattr(row_groups, "_read", read)
+
+    monkeypatch.setattr(column_match.ColumnMatch, "rounds", seen)
+    found = match(PATTERNS["stock"], path, timestamp="at", key="key")
+    assert ways == ["groups", "table"]
+    assert found == match(PATTERNS["stock"], table, timestamp="at", key="key")
 
 
 @pytest.mark.parametrize(

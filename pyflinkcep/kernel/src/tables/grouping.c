@@ -60,11 +60,11 @@ static int moved_open(
 
 #define MOVE(width)                                                                                \
     for (Py_ssize_t i = 0; i < count; i++)                                                         \
-    memcpy(to + places[i] * stride, from + i * (width), width)
+    memcpy(to + places[i] * stride, from + events[i] * (width), width)
 
 static void move_column(
-    const char *from, char *to, Py_ssize_t width, Py_ssize_t stride, const int32_t *places,
-    Py_ssize_t count) {
+    const char *from, char *to, Py_ssize_t width, Py_ssize_t stride, const int32_t *events,
+    const int32_t *places, Py_ssize_t count) {
     switch (width) {
     case 1: MOVE(1); break;
     case 4: MOVE(4); break;
@@ -72,26 +72,30 @@ static void move_column(
     }
 }
 
-/* Return whether all codes, and the places that they lead to, are there. */
-static bool move_events(const Moved *moved, const Array *codes, int32_t *starts, Py_ssize_t known) {
-    int32_t places[AT_ONCE];
+/* Move the events whose places are among the records; return whether all codes are known. */
+static bool move_events(
+    const Moved *moved, const Array *codes, int32_t *starts, Py_ssize_t known, int32_t first) {
+    int32_t events[AT_ONCE], places[AT_ONCE];
     const int32_t *code = codes->items;
     char *records = moved->records.buf;
     Py_ssize_t stride = moved->records.itemsize, most = moved->records.len / stride;
     for (Py_ssize_t begin = 0; begin < codes->size; begin += AT_ONCE) {
-        Py_ssize_t count = codes->size - begin < AT_ONCE ? codes->size - begin : AT_ONCE;
-        for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t size = codes->size - begin < AT_ONCE ? codes->size - begin : AT_ONCE, count = 0;
+        for (Py_ssize_t i = 0; i < size; i++) {
             if ((uint32_t)code[begin + i] >= (uint64_t)known) return false;
-            int32_t place = starts[code[begin + i]]++;
-            if ((uint32_t)place >= (uint64_t)most) return false;
-            places[i] = place;
-            SOON_WRITTEN(records + place * stride);
+            uint32_t place = (uint32_t)starts[code[begin + i]] - (uint32_t)first;
+            bool is_among = place < (uint64_t)most;
+            starts[code[begin + i]] += is_among;
+            events[count] = (int32_t)i;
+            places[count] = (int32_t)place;
+            SOON_WRITTEN(records + (is_among ? place * stride : 0));
+            count += is_among;
         }
         for (Py_ssize_t column = 0; column < moved->columns; column++) {
             Py_ssize_t width = moved->sources[column].itemsize;
             const char *from = (const char *)moved->sources[column].buf + begin * width;
             char *to = records + moved->offsets[column];
-            move_column(from, to, width, stride, places, count);
+            move_column(from, to, width, stride, events, places, count);
         }
     }
     return true;
@@ -101,15 +105,16 @@ PyObject *module_scatter(PyObject *module, PyObject *args) {
     PyObject *given[2], *sources, *records, *offsets, *result = NULL;
     Array codes = {0}, starts = {0};
     Moved moved = {0};
+    int first;
     (void)module;
     if (!PyArg_ParseTuple(
-            args, "OOO!OO!", &given[0], &given[1], &PyTuple_Type, &sources, &records, &PyTuple_Type,
-            &offsets))
+            args, "OOO!OO!i", &given[0], &given[1], &PyTuple_Type, &sources, &records,
+            &PyTuple_Type, &offsets, &first))
         return NULL;
     if (array_of(given[0], 4, &codes) == 0 && writable_of(given[1], 4, &starts) == 0 &&
         moved_open(&moved, sources, records, offsets, codes.size) == 0) {
         lock_leave();
-        bool fits = move_events(&moved, &codes, starts.buffer.buf, starts.size);
+        bool fits = move_events(&moved, &codes, starts.buffer.buf, starts.size, first);
         lock_take();
         result = fits ? Py_NewRef(Py_None) : sizes_differ();
     }

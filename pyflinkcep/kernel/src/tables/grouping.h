@@ -20,8 +20,9 @@ extern PyType_Spec numbering_spec;
 
 /* grouping.c */
 /*
- * scatter(codes, starts, sources, records, offsets): write what each event has in each source to
- * the next record of its code, from an offset on, and move that place on.
+ * scatter(codes, starts, sources, records, offsets, first): write what each event has in each source
+ * to the next record of its code, from an offset on, and move that place on. The records are those
+ * of the places from the first one on; events whose places are others stay where they are.
  */
 PyObject *module_scatter(PyObject *module, PyObject *args);
 /*
