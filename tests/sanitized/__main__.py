@@ -19,9 +19,9 @@ _ENGINES = [
     f"tests/unit/engines/{name}.py"
     for name in (
         "compressed/test_pattern_counts", "flink/test_damaged_state", "flink/test_same_as_plain",
-        "flink/test_unbranched", "latest/test_machine", "lists/test_joins", "test_literals",
-        "rows/test_search", "sequences/test_backtracking", "sequences/test_counts",
-        "sequences/test_lists",
+        "flink/test_own_ways", "flink/test_unbranched", "latest/test_machine", "lists/test_joins",
+        "test_literals", "rows/test_search", "sequences/test_backtracking",
+        "sequences/test_counts", "sequences/test_lists",
     )
 ]  # fmt: skip
 THREADS = ["tests/unit/matching/test_threads.py", "tests/unit/tables/test_placing.py"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.flink.nfa.analysis import Unbranched
+from pyflinkcep.engines.flink.nfa.analysis import Unbranched, bits_of_own_ways
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word, words
 from pyflinkcep.engines.flink.nfa.evaluation import (
     ambiguous,
@@ -189,6 +189,10 @@ def make_kernel(
     word_count = 1 + max((in_word(atom.bit)[0] for atom in atoms), default=0)
     tables = list(nfa.tables.values())
     stages = {name: number for number, name in enumerate(nfa.stages)}
+    is_free = not limit and not processing_time
+    queues = _unbranched(nfa, known, stages) if is_free else ((), b"")
+    has_ways = is_free and not gives_reached and not queues[0]
+    own_ways = bits_of_own_ways(nfa, known) if has_ways else None
     return module.Kernel(
         helper,
         tuple((t.gap_ms, stages[t.state.stage], t.is_pending) for t in tables),
@@ -208,7 +212,8 @@ def make_kernel(
         ansi=expressions is not None and expressions.ansi,
         gives_reached=gives_reached,
         by_windows=by_windows,
-        unbranched=((), b"") if limit or processing_time else _unbranched(nfa, known, stages),
+        unbranched=queues,
+        own_ways=-1 if own_ways is None else own_ways,
     )
 
 

@@ -74,6 +74,7 @@ static void kernel_dealloc(Kernel *kernel) {
     workspace_free(&kernel->work);
     evaluation_free(&kernel->asked);
     unbranched_free(&kernel->unbranched);
+    own_ways_free(&kernel->own_ways);
     PyObject_GC_Del(kernel);
     Py_DECREF((PyObject *)type);
 }
@@ -90,7 +91,7 @@ typedef struct {
     PyObject *helper, *states, *atoms, *slots, *stages, *known, *queues, *actions;
     long long window_time, limit;
     int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi, reached,
-        by_windows;
+        by_windows, known_bits;
 } Arguments;
 
 static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
@@ -116,6 +117,7 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
         pattern_read_states(&kernel->pattern, given->states) < 0 ||
         pattern_read_atoms(&kernel->pattern, given->atoms) < 0 ||
         unbranched_read(&kernel->unbranched, given->queues, given->actions) < 0 ||
+        own_ways_open(&kernel->own_ways, &kernel->pattern, given->known_bits) < 0 ||
         values_read_slots(&kernel->values, given->slots) < 0)
         return -1;
     for (Py_ssize_t i = 0; i < kernel->pattern.atom_count; i++)
@@ -126,7 +128,8 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
 static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     static char *names[] = {"helper", "states", "atoms", "slots", "stage_names", "start", "final",
         "window_time", "handle_timeout", "processing_time", "skip", "known", "limit", "drop_oldest",
-        "sets_timers", "ansi", "gives_reached", "by_windows", "unbranched", NULL};
+        "sets_timers", "ansi", "gives_reached", "by_windows", "unbranched", "own_ways",
+        NULL};
     Pattern *pattern = &kernel->pattern;
     Arguments given;
     if (kernel->helper != NULL) {
@@ -134,13 +137,13 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO!O!O!O!iiLpp(iip)O!Lppppp(O!S)", names, &given.helper, &PyTuple_Type,
+            args, keywords, "OO!O!O!O!iiLpp(iip)O!Lppppp(O!S)i", names, &given.helper, &PyTuple_Type,
             &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots, &PyTuple_Type,
             &given.stages, &pattern->start, &pattern->final, &given.window_time,
             &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
             &pattern->skip_stage, &given.skip_throws, &PyTuple_Type, &given.known, &given.limit,
             &given.drop_oldest, &given.sets_timers, &given.ansi, &given.reached, &given.by_windows,
-            &PyTuple_Type, &given.queues, &given.actions))
+            &PyTuple_Type, &given.queues, &given.actions, &given.known_bits))
         return -1;
     int status = kernel_read_arguments(kernel, &given);
     if (status < 0) name_memory_error(kernel, 0);

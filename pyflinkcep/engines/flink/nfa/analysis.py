@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 import attrs
 
@@ -14,6 +14,7 @@ from pyflinkcep.engines.flink.nfa.nfa import NFA
 from pyflinkcep.engines.flink.nfa.state import (
     Ask,
     EventEnd,
+    Move,
     State,
     StateTable,
     StateTransition,
@@ -449,7 +450,83 @@ def _at(table: StateTable) -> str:
     return "the beginning of a group" if stage == "GroupPattern" else f"stage {stage!r}"
 
 
-# --- patterns of which no partial match branches: an event moves it on, leaves it or ends it
+# --- patterns that the kernel matches without a buffer and versions
+
+
+def _kinds_of_events(nfa: NFA, known: int) -> int:
+    """Return how many kinds of events decide about all that happens; 0 if other things do too."""
+    bits = [atom.bit & known for atom in nfa.atoms]
+    waits = nfa.window_times or any(table.is_pending for table in nfa.tables.values())
+    if not all(bits) or waits or nfa.skip_strategy.isSkipStrategy():
+        return 0
+    width = max(bits, default=0).bit_length()
+    return 1 << width if width <= _MOST_ASKED else 0
+
+
+def _step_of(state: StateTable, event: int) -> Step:
+    """Return what an event does, by the bits of the conditions that hold."""
+    node: Ask | Step = state.first()
+    while isinstance(node, Ask):
+        node = node.following(event & node.atom.bit != 0)
+    return node
+
+
+_MOST_ASKED = 6
+_MOST_STATES = 30
+_MOST_TOGETHER = 200
+
+
+def bits_of_own_ways(nfa: NFA, known: int) -> int | None:
+    """
+    Return how many bits an event has, if partial matches come to each event by a way of their own.
+
+    Then links from each event to the one taken before it do for versions. None for other patterns:
+    where two partial matches that began with the same event may take another one for one stage, and
+    both go on. Those of other beginnings always have other versions.
+
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> begun = Pattern.begin("a").where("x = 1").followedByAny("b").where("x = 2")
+    >>> bits_of_own_ways(NFACompiler.compile(begun.followedByAny("c").where("x = 3")), known=7)
+    3
+    >>> bits_of_own_ways(NFACompiler.compile(begun.oneOrMore().allowCombinations()), known=3)
+    """
+    kinds, tables = _kinds_of_events(nfa, known), list(nfa.tables.values())
+    if not kinds or len(tables) > _MOST_STATES:
+        return None
+    number = {table: place for place, table in enumerate(tables)}
+    try:
+        steps = {tuple(_step_of(table, event) for table in tables) for event in range(kinds)}
+    except MalformedPatternException:
+        return None
+    started = [[m for m in row[number[nfa.start]].moves if not m.stays] for row in steps]
+    if any(len(moves) > 1 or _is_whole(moves) for moves in started):
+        return None
+    # States in which two partial matches of one beginning may be at a time, and those of each.
+    together: list[tuple[StateTable, ...]] = [(m.target,) for moves in started for m in moves]
+    for present in together:  # it grows
+        for row in steps:
+            moves = [[m for m in row[number[at]].moves if m.continues] for at in present]
+            taken = [move.stage for own in moves for move in own if move.takes]
+            if len(set(taken)) < len(taken):
+                return None
+            pairs = product(*moves) if len(moves) == 2 else combinations(moves[0], 2)
+            after = [*((move,) for own in moves for move in own), *pairs]
+            for some in after:
+                states = tuple(sorted((m.target for m in some), key=number.__getitem__))
+                if states not in together:
+                    together.append(states)
+        if len(together) > _MOST_TOGETHER:
+            return None
+    return kinds.bit_length() - 1
+
+
+def _is_whole(moves: Sequence[Move]) -> bool:
+    """Whether some way to begin is none to take an event and go on, or completes a match."""
+    return any(not move.takes or not move.continues or move.completes for move in moves)
+
+
+# --- of which no partial match branches: an event moves it on, leaves it or ends it
 
 
 class Action(IntEnum):
@@ -458,10 +535,6 @@ class Action(IntEnum):
     STAYS = 0
     ENDS = 1
     TAKES = 2
-
-
-_MOST_ASKED = 6
-_MOST_STATES = 30
 
 
 @attrs.frozen
@@ -487,18 +560,14 @@ class Unbranched:
     @classmethod
     def of(cls, nfa: NFA, known: int) -> Unbranched | None:
         """Return the table of a pattern; None if a partial match may branch, or wait for time."""
-        bits = [atom.bit & known for atom in nfa.atoms]
-        waits = nfa.window_times or any(table.is_pending for table in nfa.tables.values())
-        if not all(bits) or waits or nfa.skip_strategy.isSkipStrategy():
-            return None
-        width = max(bits, default=0).bit_length()
+        kinds = _kinds_of_events(nfa, known)
         rows: list[list[int]] = []
         stages: list[str] = []
         state: StateTable | None = nfa.start
         while state is not None:
-            if width > _MOST_ASKED or len(stages) == _MOST_STATES:
+            if not kinds or len(stages) == _MOST_STATES:
                 return None
-            found = [_fate(state, event, is_start=not stages) for event in range(1 << width)]
+            found = [_fate(state, event, is_start=not stages) for event in range(kinds)]
             moves = {move for _, move in found if move is not None}
             if len(moves) != 1 or any(action is None for action, _ in found):
                 return None
@@ -508,7 +577,7 @@ class Unbranched:
             state = following
         if len(stages) < 2:
             return None
-        return cls(tuple(stages), tuple(row[event] for event in range(1 << width) for row in rows))
+        return cls(tuple(stages), tuple(row[event] for event in range(kinds) for row in rows))
 
 
 _Fate = tuple[Action | None, tuple[str, StateTable | None] | None]
@@ -516,9 +585,7 @@ _Fate = tuple[Action | None, tuple[str, StateTable | None] | None]
 
 def _fate(state: StateTable, event: int, *, is_start: bool) -> _Fate:
     """Return what an event does; if it is taken, for which stage, and which state follows."""
-    node: Ask | Step = state.first()
-    while isinstance(node, Ask):
-        node = node.following(event & node.atom.bit != 0)
+    node = _step_of(state, event)
     moves = [move for move in node.moves if not move.stays]
     stays = len(moves) < len(node.moves)
     if not moves:

@@ -37,9 +37,13 @@ static int check_signals_of(Key *key) {
 static int give_match(Kernel *kernel, Key *key, const FoundMatch *match) {
     if (check_signals_of(key) < 0) return -1;
     const Found *events = &kernel->matches.found;
-    for (Py_ssize_t i = match->first; i < match->end; i++)
-        if (found_event(&kernel->found, events->stages[i], events->handles[i]) < 0) return -1;
-    return found_end(&kernel->found, MATCH, match->time);
+    Found *found = &kernel->found;
+    if (found_room(found, match->end - match->first) < 0) return -1;
+    for (Py_ssize_t i = match->first; i < match->end; i++) {
+        found->stages[found->events] = events->stages[i];
+        found->handles[found->events++] = events->handles[i];
+    }
+    return found_end(found, MATCH, match->time);
 }
 
 /* Emit the rest of the matches as Java's priority queue does. */

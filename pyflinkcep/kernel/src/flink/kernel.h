@@ -60,7 +60,7 @@ typedef struct {
     Py_ssize_t first, size, room;
 } Queue;
 
-enum { MOST_QUEUES = 32 };
+enum { MOST_QUEUES = 32, MOST_KNOWN = 16 };
 
 /* A pattern of which no partial match branches; without states if it is another one. */
 typedef struct {
@@ -73,6 +73,42 @@ typedef struct {
     bool counts;
     int64_t *partials, *keys;
 } Unbranched;
+
+/* An event that partial matches have taken after another one, by its place in a stretch. */
+typedef struct {
+    int32_t before; /* the index of that one; negative for none */
+    int32_t owners; /* the partial matches that have taken it last, and the events after it */
+    int32_t place, stage;
+} TakenEvent;
+
+typedef struct {
+    TakenEvent *items;
+    Py_ssize_t size, room;
+    int32_t spare; /* the first of those without owners; each has the next one before it */
+} TakenEvents;
+
+/* A partial match: its state, its first event by place, its last one by index, and their number. */
+typedef struct {
+    int32_t state, start, last, size;
+} OwnPartial;
+
+typedef struct {
+    OwnPartial *items;
+    Py_ssize_t size, room;
+} OwnPartials;
+
+/* A pattern whose partial matches have ways of their own; without kinds if it is another one. */
+typedef struct {
+    Py_ssize_t kinds; /* of events, by the conditions that hold */
+    Decision **steps; /* by kind, and then by state; NULL until there is an event of the kind */
+    uint32_t *changed; /* by kind: a bit for each state that it does not leave as it is */
+    /* Those of a stretch that is not done. */
+    OwnPartials partials, following;
+    Py_ssize_t first; /* the first partial match whose window is open */
+    TakenEvents taken;
+    uint32_t busy; /* a bit for each state that partial matches may be in */
+    int64_t deadline; /* when the oldest one ends */
+} OwnWays;
 
 typedef struct {
     PyObject_HEAD
@@ -89,6 +125,7 @@ typedef struct {
     Seen seen;
     Workspace work;
     Unbranched unbranched;
+    OwnWays own_ways;
     Matches matches;
     Found found, late;
     EndCounts ended;
@@ -206,6 +243,19 @@ PyObject *kernel_count_reached(Kernel *kernel, PyObject *unused);
 PyObject *kernel_reached(Kernel *kernel, PyObject *unused);
 /* Release all memory. */
 void unbranched_free(Unbranched *own);
+
+/* own_ways.c */
+/* Be ready for events with so many bits, if partial matches have ways of their own; else negative. */
+int own_ways_open(OwnWays *ways, const Pattern *pattern, int bits);
+/*
+ * Match events of a key, which has those from `first` to `end`, from `row` on; end its windows with
+ * the last one. Return where to continue: `end`, or once there are enough results an earlier row.
+ */
+Py_ssize_t own_ways_match(
+    Kernel *kernel, const Events *events, Py_ssize_t first, Py_ssize_t row, Py_ssize_t end,
+    Py_ssize_t most_events);
+/* Release all memory. */
+void own_ways_free(OwnWays *ways);
 
 /* state_writer.c, state_reader.c */
 typedef struct {

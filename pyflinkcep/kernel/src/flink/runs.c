@@ -62,17 +62,22 @@ typedef struct {
 } Run;
 
 /* Whether a stretch has all events of a key, which are matched without an open key. */
-static bool is_done_at_once(const Kernel *kernel, const Run *run, int64_t end) {
+static bool is_done_at_once(const Kernel *kernel, const Run *run, int64_t first, int64_t end) {
     bool is_wanted = ((const bool *)run->needed.items)[run->stretch];
-    return kernel->unbranched.states > 0 && run->open == NULL && is_wanted &&
-           run->stretch + 2 < run->bounds.size && end - run->row <= MOST_AT_ONCE;
+    return (kernel->unbranched.states > 0 || kernel->own_ways.kinds > 0) && run->open == NULL &&
+           is_wanted && run->stretch + 2 < run->bounds.size && end - first <= MOST_AT_ONCE;
 }
 
-static int match_at_once(Kernel *kernel, Run *run, int64_t end) {
-    if (run->row < 0 || end < run->row || end > run->events.times.size) {
+/* Match events of a key, which has those from `first` to `end`. */
+static int match_at_once(Kernel *kernel, Run *run, int64_t first, int64_t end) {
+    if (first < 0 || run->row < first || end < run->row || end > run->events.times.size) {
         lock_take();
         PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
         return -1;
+    }
+    if (kernel->unbranched.states == 0) {
+        run->row = own_ways_match(kernel, &run->events, first, run->row, end, run->most);
+        return run->row < 0 ? -1 : 0;
     }
     int status = unbranched_match(kernel, &run->events, run->row, end);
     run->row = end;
@@ -88,9 +93,10 @@ static int run_stretches(Kernel *kernel, Run *run) {
     while (run->stretch < stretches) {
         kernel->failed = run->stretch;
         if (window != NULL) kernel->pattern.window_time = window[run->stretch];
-        int64_t end = bound[run->stretch + 1];
-        if (is_done_at_once(kernel, run, end)) {
-            if (match_at_once(kernel, run, end) < 0) return -1;
+        int64_t first = bound[run->stretch], end = bound[run->stretch + 1];
+        if (is_done_at_once(kernel, run, first, end)) {
+            if (match_at_once(kernel, run, first, end) < 0) return -1;
+            if (run->row < end) return 0;
             run->stretch++;
             if (kernel->found.events >= run->most) return 0;
             continue;
