@@ -601,6 +601,9 @@ def order_within(bounds: Buffer, times: Buffer) -> bytes | None:
 def order_of(numbers: Buffer) -> bytes:
     """Return the stable order (int32) of at least one number (int64)."""
 
+def rows_with(numbers: Buffer, bits: Buffer, uses: bytes, wanted: int) -> bytes:
+    """Return the rows (int32) of keys whose events have all uses that are wanted."""
+
 def wanted(
     ends: Buffer,
     numbers: Buffer,

@@ -45,7 +45,7 @@ def structs(table: pa.Table) -> pa.StructArray:
 def integers(numbers: np.ndarray[Any, Any]) -> pa.Array:
     """Return numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so."""
     # Aligned too: a single number out of records is contiguous wherever it is.
-    whole = np.require(numbers, requirements="CA")
+    whole = np.require(numbers, requirements=["C", "A"])
     return pa.Array.from_buffers(_TYPES[whole.dtype.name], len(whole), [None, pa.py_buffer(whole)])
 
 

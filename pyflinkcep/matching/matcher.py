@@ -34,7 +34,7 @@ from pyflinkcep.matching.event_store import EventStore, Reader, SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout, as_integers, naming_key
 from pyflinkcep.matching.order import Order
 from pyflinkcep.matching.results import KEPT, Found, Results
-from pyflinkcep.matching.stretches import Events, Stretches
+from pyflinkcep.matching.stretches import Events, Stretches, rows_of_needed_keys
 from pyflinkcep.time import MAX_WATERMARK
 
 if TYPE_CHECKING:
@@ -580,6 +580,10 @@ class ChunkMatching:
             yield self.matcher.finish(self._last_key)
         finally:
             self.matcher.close()
+
+    def rows_needed(self, events: pa.Table) -> Ints | None:
+        """Return the rows, of all events, of keys that may have a match; None for all."""
+        return rows_of_needed_keys(events, self.layout, self.rules, self.needs)
 
     def _found(self, events: SortedEvents) -> Iterator[Found]:
         layout, chunk = self.layout, events.table

@@ -48,8 +48,13 @@ def sorted_events(
     late: Sequence[str],
     budget_bytes: int = BUDGET_BYTES,
     folder: str | None = None,
+    chosen: Callable[[pa.Table], Ints | None] = lambda _: None,
 ) -> Generator[SortedEvents, None, None]:
-    """Sort the events of a partition by key, time and position."""
+    """
+    Sort the events of a partition by key, time and position.
+
+    If they are within the budget, only the rows that `chosen` returns of them; None is all.
+    """
     # Cost: about twice the budget in memory, the events and their sorted copy, and some numbers for
     # each event. If they exceed it, half as much, and all events of the partition on disk.
     with ExitStack() as stack:
@@ -57,9 +62,10 @@ def sorted_events(
         path = Path()
         for piece, is_last in _pieces(batches, budget_bytes):
             if is_last and not runs:
-                events = _without_position(_sorted(piece, layout, late))
+                events = _without_position(_sorted(piece, layout, late, chosen))
                 del piece
-                yield events
+                if events.num_rows:
+                    yield events
                 return
             table = _sorted(piece, layout).table
             del piece
@@ -170,16 +176,25 @@ def _local_folder() -> str | None:
 # --- the order
 
 
-def _sorted(table: pa.Table, layout: Layout, late: Sequence[str] = ()) -> SortedEvents:
+def _sorted(
+    table: pa.Table,
+    layout: Layout,
+    late: Sequence[str] = (),
+    chosen: Callable[[pa.Table], Ints | None] = lambda _: None,
+) -> SortedEvents:
     table = _in_pieces(table, layout)
-    order = _order(table, layout, by_values=False)
-    if _has_mixed_keys(table, order, layout):
-        order = _order(table, layout, by_values=True)
-    result = table.drop_columns(list(late)).take(integers(order)).combine_chunks()
+    early, rows = table.drop_columns(list(late)), chosen(table)
+    if rows is not None:
+        early = early.take(integers(rows))
+    order = _order(early, layout, by_values=False)
+    if _has_mixed_keys(early, order, layout):
+        order = _order(early, layout, by_values=True)
+    result = early.take(integers(order)).combine_chunks()
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
-    return SortedEvents(result, table.select(list(late)).combine_chunks(), order, layout.nested)
+    own = order if rows is None else rows[order]
+    return SortedEvents(result, table.select(list(late)).combine_chunks(), own, layout.nested)
 
 
 def _in_pieces(table: pa.Table, layout: Layout) -> pa.Table:

@@ -15,7 +15,8 @@ from pyflinkcep.engines.flink.nfa.analysis import KeyNeeds
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.matching.columns import Flags, Ints, plain_numbers
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout, as_integers
 from pyflinkcep.matching.order import Order, OrderColumns
@@ -79,13 +80,7 @@ def needed_stretches(
     """Return for each stretch whether it may begin a match, and if that is needed, have one."""
     if rules is None or bits is None or not len(firsts):
         return np.ones(len(firsts), bool)
-    known = known_bits(rules.nfa.atoms)
-
-    def use(kind: int) -> int:
-        """Return the stages that may take an event, and whether it may begin a match."""
-        begins = _BEGINS if rules.may_begin(kind, known) else 0
-        return begins if needs is None else begins | needs.taken(kind)
-
+    use = _use_of(rules, needs)
     if needs is None and 4 * _HEAD * len(firsts) < len(bits):
         # Of long stretches the first events most often tell: no need to look at all.
         places = firsts[:, None] + np.arange(_HEAD)
@@ -101,12 +96,69 @@ def needed_stretches(
     return needed
 
 
+def _use_of(rules: CepOperator, needs: KeyNeeds | None) -> Callable[[int], int]:
+    """Return what says which stages may take an event, and whether it may begin a match."""
+    known = known_bits(rules.nfa.atoms)
+
+    def use(kind: int) -> int:
+        begins = _BEGINS if rules.may_begin(kind, known) else 0
+        return begins if needs is None else begins | needs.taken(kind)
+
+    return use
+
+
+_SAMPLE = 1 << 12  # events
+_MOST_USES = 8
+_MOST_ROWS = (1 << 31) - 1
+
+
+def rows_of_needed_keys(
+    table: pa.Table, layout: Layout, rules: CepOperator, needs: KeyNeeds | None
+) -> Ints | None:
+    """
+    Return the rows, of all events of a partition, of keys that may have a match; None for all.
+
+    A few keys more may be among them. It is not looked for them where there are few keys, of which
+    hardly one can be left out.
+    """
+    # A key needs an event that may begin a match, and one for each stage that every match has. Of
+    # many keys with few events each most lack one of these, and then need not be sorted.
+    bits, module = layout.bits(table), compiled_module()
+    if module is None or bits is None or bits.ndim > 1 or not layout.key_signature:
+        return None
+    column = table.column(layout.key_signature[0])
+    numbers = plain_numbers(column.fill_null(0) if column.null_count else column)
+    sample = numbers[:: max(len(numbers) // _SAMPLE, 1)]
+    if len(numbers) < _SAMPLE or 2 * len(np.unique(sample)) < len(sample):
+        return None
+    kinds = _few_kinds(bits)
+    if kinds is None or len(numbers) > _MOST_ROWS:
+        return None
+    wanted = _BEGINS | (0 if needs is None else needs.every)
+    asked = [1 << place for place in range(wanted.bit_length()) if wanted >> place & 1]
+    asked = asked[-_MOST_USES:]  # with the beginning, the highest; a part of them will do
+    use, uses = _use_of(rules, needs), bytearray(kinds[-1] + 1)
+    for kind in kinds:
+        uses[kind] = sum(1 << place for place, bit in enumerate(asked) if use(kind) & bit)
+    number = numbers.astype(np.int64, copy=False)
+    rows = module.rows_with(number, bits, bytes(uses), (1 << len(asked)) - 1)
+    return np.frombuffer(rows, np.int32)
+
+
+def _few_kinds(bits: Ints) -> list[int] | None:
+    """Return the different bits of events, ascending; None if a table of them would be large."""
+    if bits.ndim > 1 or int(bits.min()) < 0 or int(bits.max()) >= _TABLE:
+        return None
+    kinds: list[int] = np.flatnonzero(np.bincount(bits)).tolist()
+    return kinds
+
+
 def _uses(bits: Ints, use: Callable[[int], int]) -> Ints:
     """Return for each event what `use` says of its conditions."""
-    if bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE:
-        # By far the most frequent case: a table instead of a sort
-        uses = np.zeros(int(bits.max()) + 1, np.int64)
-        for kind in np.flatnonzero(np.bincount(bits)).tolist():
+    few = _few_kinds(bits)
+    if few is not None:  # by far the most frequent case: a table instead of a sort
+        uses = np.zeros(few[-1] + 1, np.int64)
+        for kind in few:
             uses[kind] = use(kind)
         return uses[bits]
     kinds, inverse = np.unique(bits, axis=0, return_inverse=True)

@@ -321,7 +321,7 @@ class ColumnMatch:
                 row = pa.table({ROW: integers(self._rows(first, first + 1))})
                 return KeyText(layout, row, 0) if layout.key_columns else None
 
-            times = np.require(self._times(start, end), requirements="CA")
+            times = np.require(self._times(start, end), requirements=["C", "A"])
             events = Events(times, None, start - base, bits)
             yield Stretches(events, np.r_[begins, len(times), len(times)], needed, key_of)
 

@@ -11,6 +11,7 @@
 #include "sequences/lister.h"
 #include "tables/grouping.h"
 #include "tables/footers.h"
+#include "tables/needs.h"
 #include "tables/pages.h"
 
 #include <stddef.h>
@@ -384,6 +385,7 @@ static PyMethodDef module_methods[] = {
     {"order_within", module_order_within, METH_VARARGS, "return the order by time within keys"},
     {"wanted", module_wanted, METH_VARARGS, "find the events that rules want"},
     {"order_of", module_order_of, METH_O, "return the order of numbers"},
+    {"rows_with", module_rows_with, METH_VARARGS, "find the events of keys with some uses"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},

@@ -37,19 +37,20 @@ class BatchTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
-        nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
+        nfa, layout = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts), self.layout
         with (
-            running(self.layout.pattern) as context,
+            running(layout.pattern) as context,
             opened(nfa, context, "a condition"),
             opened(self.consumer, context, "a function"),
-            closing(
-                sorted_events(batches, self.layout, self.layout.late, self.sort_bytes)
-            ) as chunks,
         ):
             job = self._matching(nfa)
-            for found in job.found(chunks):
-                if job.store is not None:
-                    yield from batches_of(self.consumer, found, job.store)
+            chunks = sorted_events(
+                batches, layout, layout.late, self.sort_bytes, chosen=job.rows_needed
+            )
+            with closing(chunks):
+                for found in job.found(chunks):
+                    if job.store is not None:
+                        yield from batches_of(self.consumer, found, job.store)
 
     def _matching(self, nfa: NFA) -> ChunkMatching:
         consumer, layout = self.consumer, self.layout

@@ -25,7 +25,7 @@ from pyflinkcep.errors import CepError, InputError, PatternChangedError
 from pyflinkcep.matching import stretches
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.sorting import BUDGET_BYTES
-from pyflinkcep.matching.stretches import needed_stretches
+from pyflinkcep.matching.stretches import needed_stretches, rows_of_needed_keys
 from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker import pack as packing
 from pyflinkcep.spark.worker.batch import BatchTask
@@ -33,6 +33,7 @@ from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times, write
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import OPERATOR_FILES, Case, build_pattern, by_key, chunks
 from tests.conformance.drivers import disagreements
+from tests.kernel_harness import needs_kernel
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.property.test_properties import relaxed_patterns
 from tests.shorthand import ms
@@ -410,6 +411,29 @@ def test_keys_are_passed_over() -> None:
     assert few.tolist() == [False, True, False, True]
 
 
+@needs_kernel
+@pytest.mark.parametrize("least", [-(1 << 40), 0, 7_000])
+def test_events_of_keys_without_a_match_are_not_sorted(least: int) -> None:
+    """Of many keys with few events each, hardly more rows are left than those with both stages."""
+    nfa = NFACompiler.compile(A.followedBy("b").where(taking("b")), False)
+    needs, where = (
+        KeyNeeds.of(nfa, known_bits(nfa.atoms)),
+        attrs.evolve(layout(), bit_columns=("b",)),
+    )
+    random = np.random.default_rng(7)
+    keys = least + 3 * random.integers(0, 20_000, 40_000)
+    bits = np.where(random.random(40_000) < 0.1, random.integers(1, 4, 40_000), 0)
+    both = [set(keys[bits & atom.bit != 0]) for atom in nfa.atoms]
+    expected = np.flatnonzero(np.isin(keys, list(set.intersection(*both))))
+
+    rows = rows_of_needed_keys(pa.table({"key": keys, "b": bits}), where, CepOperator(nfa), needs)
+    assert rows is not None
+    assert set(expected) <= set(rows)
+    assert len(rows) < len(keys) / 3
+    few = pa.table({"key": keys % 50, "b": bits})
+    assert rows_of_needed_keys(few, where, CepOperator(nfa), needs) is None
+
+
 @pytest.mark.parametrize("head", [1, 4, 256])
 def test_the_first_events_of_long_stretches_tell(
     head: int, monkeypatch: pytest.MonkeyPatch
@@ -452,15 +476,16 @@ budgets = st.sampled_from([1, 100, 300, BUDGET_BYTES])
 
 
 @pytest.mark.usefixtures("each_path")
-@given(patterns(), keyed_events, st.integers(1, 5), budgets, st.randoms())
+@given(patterns(), keyed_events, st.integers(1, 5), budgets, st.booleans(), st.randoms())
 def test_matches_are_those_of_the_operator(
     spec: PatternSpec,
     keys: list[list[tuple[Event, int]]],
     size: int,
     sort_bytes: int,
+    looks: bool,
     random: Random,
 ) -> None:
-    """Whatever the pattern, however events come and chunks cut keys."""
+    """Whatever the pattern, however events come, chunks cut keys, and keys are left out before."""
     pattern = spec.build(of_names)
     assume(needs_of(pattern))
     rows = [
@@ -475,6 +500,8 @@ def test_matches_are_those_of_the_operator(
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pyflinkcep.matching.sorting._BLOCKS", 2)  # few events a chunk
+        if looks:
+            patch.setattr(stretches, "_SAMPLE", 1)
         list(task.run(answered(batches(rows, size, arrival), pattern)))
     expected: list[Any] = []
     for key, timed in enumerate(keys):  # as in batch, one key after another
