@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import POSITION, Ints, integers
+from pyflinkcep.matching.columns import POSITION, Ints, integers, plain_numbers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
@@ -183,13 +183,15 @@ def _sorted(
     chosen: Callable[[pa.Table], Ints | None] = lambda _: None,
 ) -> SortedEvents:
     table = _in_pieces(table, layout)
-    early, rows = table.drop_columns(list(late)), chosen(table)
+    early = table.drop_columns(list(late)).combine_chunks()  # once, for all that reads a column
+    rows = chosen(early)
     if rows is not None:
         early = early.take(integers(rows))
     order = _order(early, layout, by_values=False)
     if _has_mixed_keys(early, order, layout):
         order = _order(early, layout, by_values=True)
-    result = early.take(integers(order)).combine_chunks()
+    result = early.take(integers(order))
+    del early
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
@@ -213,12 +215,12 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
         keys += [ranks(table.column(name), _comparable) for name in reversed(values)]
     if number is not None:
         column = table.column(number)
-        keys.append(column.fill_null(0).to_numpy())
+        keys.append(plain_numbers(column.fill_null(0) if column.null_count else column))
         if column.null_count:
             keys.append(column.is_valid().to_numpy().astype(np.int64))
     if POSITION not in table.column_names:
         return order_by(keys)
-    return order_with_ties(keys, ties=table.column(POSITION).to_numpy())
+    return order_with_ties(keys, ties=plain_numbers(table.column(POSITION)))
 
 
 def _without_position(events: SortedEvents) -> SortedEvents:

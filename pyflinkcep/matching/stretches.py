@@ -80,13 +80,14 @@ def needed_stretches(
     """Return for each stretch whether it may begin a match, and if that is needed, have one."""
     if rules is None or bits is None or not len(firsts):
         return np.ones(len(firsts), bool)
-    use = _use_of(rules, needs)
-    if needs is None and 4 * _HEAD * len(firsts) < len(bits):
+    use, wanted = _use_of(rules, needs), _BEGINS | (0 if needs is None else needs.every)
+    if 4 * _HEAD * len(firsts) < len(bits):
         # Of long stretches the first events most often tell: no need to look at all.
         places = firsts[:, None] + np.arange(_HEAD)
         is_own = places < np.append(firsts[1:], len(bits))[:, None]
         heads = bits[np.minimum(places, len(bits) - 1).reshape(-1)]
-        if (is_own & (_uses(heads, use) != 0).reshape(is_own.shape)).any(axis=1).all():
+        own = np.where(is_own, _uses(heads, use).reshape(is_own.shape), 0)
+        if (np.bitwise_or.reduce(own, axis=1) & wanted == wanted).all():
             return np.ones(len(firsts), bool)
     of_key = np.bitwise_or.reduceat(_uses(bits, use), firsts)
     needed: Flags = of_key & _BEGINS != 0
