@@ -183,10 +183,10 @@ def _sorted(
     chosen: Callable[[pa.Table], Ints | None] = lambda _: None,
 ) -> SortedEvents:
     table = _in_pieces(table, layout)
-    early = table.drop_columns(list(late)).combine_chunks()  # once, for all that reads a column
-    rows = chosen(early)
+    rows = chosen(table)
     if rows is not None:
-        early = early.take(integers(rows))
+        table = _some_rows(table, rows)
+    early = table.drop_columns(list(late)).combine_chunks()  # once, for all that reads a column
     order = _order(early, layout, by_values=False)
     if _has_mixed_keys(early, order, layout):
         order = _order(early, layout, by_values=True)
@@ -195,8 +195,17 @@ def _sorted(
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
-    own = order if rows is None else rows[order]
-    return SortedEvents(result, table.select(list(late)).combine_chunks(), own, layout.nested)
+    return SortedEvents(result, table.select(list(late)).combine_chunks(), order, layout.nested)
+
+
+def _some_rows(table: pa.Table, rows: Ints) -> pa.Table:
+    """Return ascending rows of a table, whose chunks Arrow would join to take them."""
+    parts, begin = [], 0
+    for batch in table.to_batches():
+        own = rows[slice(*np.searchsorted(rows, [begin, begin + batch.num_rows]))]
+        parts.append(batch.take(integers(own - begin)))
+        begin += batch.num_rows
+    return pa.Table.from_batches(parts, table.schema)
 
 
 def _in_pieces(table: pa.Table, layout: Layout) -> pa.Table:

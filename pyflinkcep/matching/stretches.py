@@ -119,21 +119,21 @@ def rows_of_needed_keys(
     """
     Return the rows, of all events of a partition, of keys that may have a match; None for all.
 
-    A few keys more may be among them. It is not looked for them where there are few keys, of which
-    hardly one can be left out.
+    A few keys more may be among them. It is not looked for them where keys have many events, so
+    that hardly one can be left out.
     """
     # A key needs an event that may begin a match, and one for each stage that every match has. Of
     # many keys with few events each most lack one of these, and then need not be sorted.
-    bits, module = layout.bits(table), compiled_module()
-    if module is None or bits is None or bits.ndim > 1 or not layout.key_signature:
+    module, size = compiled_module(), table.num_rows
+    if module is None or not layout.key_signature or not _SAMPLE <= size <= _MOST_ROWS:
         return None
     column = table.column(layout.key_signature[0])
-    numbers = plain_numbers(column.fill_null(0) if column.null_count else column)
-    sample = numbers[:: max(len(numbers) // _SAMPLE, 1)]
-    if len(numbers) < _SAMPLE or 2 * len(np.unique(sample)) < len(sample):
+    column = column.fill_null(0) if column.null_count else column
+    if 2 * len(np.unique(plain_numbers(column.slice(0, _SAMPLE)))) < _SAMPLE:
         return None
-    kinds = _few_kinds(bits)
-    if kinds is None or len(numbers) > _MOST_ROWS:
+    bits = layout.bits(table)
+    kinds = None if bits is None else _few_kinds(bits)
+    if kinds is None:
         return None
     wanted = _BEGINS | (0 if needs is None else needs.every)
     asked = [1 << place for place in range(wanted.bit_length()) if wanted >> place & 1]
@@ -141,9 +141,10 @@ def rows_of_needed_keys(
     use, uses = _use_of(rules, needs), bytearray(kinds[-1] + 1)
     for kind in kinds:
         uses[kind] = sum(1 << place for place, bit in enumerate(asked) if use(kind) & bit)
-    number = numbers.astype(np.int64, copy=False)
-    rows = module.rows_with(number, bits, bytes(uses), (1 << len(asked)) - 1)
-    return np.frombuffer(rows, np.int32)
+    numbers = plain_numbers(column).astype(np.int64, copy=False)
+    found = module.rows_with(numbers, bits, bytes(uses), (1 << len(asked)) - 1)
+    rows: Ints = np.frombuffer(found, np.int32).astype(np.int64)
+    return rows if 2 * len(rows) < size else None
 
 
 def _few_kinds(bits: Ints) -> list[int] | None:
