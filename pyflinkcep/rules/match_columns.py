@@ -289,33 +289,66 @@ def _digests(texts: pa.Array) -> pa.Array:
 def _row_texts(table: pa.Table) -> pa.Array:
     """Return the JSON of each row."""
     parts: list[Any] = []
-    for place, name in enumerate(table.column_names):
-        parts += [f"{',' if place else '{'}{_json(name)}:", _json_texts(table.column(name))]
-    return _joined(*parts, "}") if parts else pa.array(["{}"] * table.num_rows, pa.string())
+    between = "{"
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        # Quotes around texts are put together with what stands between columns anyway.
+        is_text = column.null_count == 0 and pa.types.is_string(column.type)
+        inner = _inner_texts(column) if is_text else None
+        quote = "" if inner is None else '"'
+        parts.append(f"{between}{_json(name)}:{quote}")
+        parts.append(_json_texts(column) if inner is None else inner)
+        between = f"{quote},"
+    if not parts:
+        return pa.array(["{}"] * table.num_rows, pa.string())
+    parts.append(f"{between[:-1]}}}")
+    return pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="null")
 
 
 _LEAST, _MOST = np.datetime64("0001-01-03"), np.datetime64("9999-12-29")
 
 
+def _inner_texts(column: pa.ChunkedArray) -> pa.Array | None:
+    """Return what is between the quotes of the JSON of texts; None if that is not known here."""
+    texts = in_one_piece(column)
+    signs = _escaped_signs(texts)
+    for sign in signs or ():
+        texts = pc.replace_substring(texts, sign, f"\\{sign}")
+    return None if signs is None else texts
+
+
+def _escaped_signs(texts: pa.Array) -> list[str] | None:
+    """Return which signs of texts JSON escapes; None if any is beyond printable ASCII."""
+    if not len(texts):
+        return []
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    if len(data) and (data.min() < ord(" ") or data.max() > ord("~")):
+        return None
+    parts = [data[at : at + _NEAR_BYTES] for at in range(0, len(data), _NEAR_BYTES)]
+    return [sign for sign in '\\"' if any((part == ord(sign)).any() for part in parts)]
+
+
 def _json_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Return the JSON of each value."""
+    """Return the JSON of each value; null may stand for that of null."""
     type_, found = column.type, None
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
         found = in_one_piece(column.cast(pa.string()))
-    elif pa.types.is_string(type_) and pc.all(pc.ascii_is_printable(column)).as_py() is not False:
-        escaped = pc.replace_substring(column, "\\", "\\\\")
-        found = _joined('"', in_one_piece(pc.replace_substring(escaped, '"', '\\"')), '"')
+    elif pa.types.is_null(type_):
+        found = pa.nulls(len(column), pa.string())
+    elif pa.types.is_string(type_):
+        inner = _inner_texts(column)
+        found = None if inner is None else _joined('"', inner, '"')
     elif pa.types.is_timestamp(type_):
         found = _time_texts(column)
     elif pa.types.is_list(type_):
         lists = in_one_piece(column)
-        items = _json_texts(pa.chunked_array([lists.flatten()]))
+        items = _json_texts(pa.chunked_array([lists.flatten()])).fill_null("null")
         sizes = plain_numbers(pc.list_value_length(lists).fill_null(0))
         ends = integers(np.r_[0, np.cumsum(sizes)].astype(np.int32))
         texts = _joined("[", pc.binary_join(pa.ListArray.from_arrays(ends, items), ","), "]")
         found = pc.if_else(lists.is_valid(), texts, None)
     if found is not None:
-        return found.fill_null("null")
+        return found
     values = values_of(column)
     if pa.types.is_nested(type_):
         return pa.array(map(_json, values), pa.string())
