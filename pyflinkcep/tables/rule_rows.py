@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -143,7 +143,7 @@ class RuleTests:
         for (column, fold), tests in self._by_field.items():
             values = fields.values_of(attribute_of(column.sql or ""))
             if isinstance(values, FieldValues) and values.type in (STRING, VOID):
-                found = literal_hits(tests.literals, *_encoded(values.distinct, fold))
+                found = literal_hits(tests.literals, *_encoded(values, fold))
                 for number, own in zip(tests.leaves, tests.own, strict=True):
                     hits[number] = _Hits(values, found, own)
         return RuleRows(fields, self._nodes, self._trees, hits)
@@ -313,16 +313,18 @@ class RuleRows:
         return self._events[id(values)]
 
 
-def _encoded(texts: Any, fold: str) -> tuple[memoryview, Ints]:
+def _encoded(values: FieldValues, fold: str) -> tuple[memoryview, Ints]:
     """Return texts in UTF-8, one after another, and where each ends, without case if it folds."""
-    array = pa.array(texts, pa.large_utf8())
+    known = values.encoded
+    array = pa.array(values.distinct) if known is None else known
+    array = array.cast(pa.large_utf8())
     if fold == "translate":
         array = pc.ascii_lower(array)
     elif fold == "lower":
         if pc.all(pc.string_is_ascii(array)).as_py() is not False:
             array = pc.ascii_lower(array)
         else:  # Arrow has another lower case for some letters
-            array = pa.array([text.lower() for text in texts], pa.large_utf8())
+            array = pa.array([text.lower() for text in values.distinct], pa.large_utf8())
     _, offsets, data = array.buffers()
     bounds = np.frombuffer(offsets, np.int64, len(array) + 1, 8 * array.offset)
     begin = int(bounds[0]) if len(bounds) else 0
