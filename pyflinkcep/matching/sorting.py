@@ -26,6 +26,7 @@ from pyflinkcep.matching.order import order_by, order_with_ties, pieces_in_order
 BUDGET_BYTES = 96 * 1024 * 1024
 _RUNS = 3  # per budget: so that events that do not fit take little more memory than it
 _BLOCKS = 16  # per run: how finely runs can be cut
+_SAMPLES = 4  # per block: how finely its size is known
 # (the key's parts, time in milliseconds), comparable; null parts sort first.
 Place = tuple[Any, ...]
 
@@ -278,13 +279,7 @@ class _Run:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
 
-        def size(rows: int) -> int:
-            return int(table.slice(0, rows).nbytes)
-
-        every, rows = range(table.num_rows), [0]
-        while rows[-1] < len(every):
-            target = size(rows[-1]) + block_bytes
-            rows.append(bisect_left(every, target, rows[-1] + 1, key=size))
+        rows = _blocks(table, block_bytes)
         fences = [_place(table, layout, row) for row in rows[1:-1]]
         return cls(path, layout, fences, rows)
 
@@ -304,6 +299,18 @@ class _Run:
                 key=lambda row: _place(table, self.layout, row),
             )
         return table.slice(start, self.start - start)
+
+
+def _blocks(table: pa.Table, block_bytes: int) -> list[int]:
+    """Return where blocks of about a size begin, and where the last one ends."""
+    # Arrow counts the bytes of each column anew each time, so they are asked of few places.
+    most = max(block_bytes, 1)
+    count = min(_SAMPLES * (table.nbytes // most + 1), table.num_rows)
+    places = np.linspace(0, table.num_rows, count + 1).astype(np.int64)
+    sizes = [table.slice(0, place).nbytes for place in places.tolist()]
+    targets = np.arange(most, sizes[-1], most)
+    inner = np.unique(np.interp(targets, sizes, places).astype(np.int64))
+    return [0, *inner[inner > 0].tolist(), table.num_rows]
 
 
 def _merged(runs: list[_Run], layout: Layout) -> Iterator[SortedEvents]:
