@@ -30,7 +30,7 @@ from pyflinkcep.tables.order import Keys
 from pyflinkcep.tables.spilled_match import SpilledMatch
 from pyflinkcep.tables.spilling import _hash
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("memory_is_kept")]
 
 RNG = np.random.default_rng(5)
 SIZE = 6_000
@@ -400,7 +400,8 @@ def test_tables_of_a_spill_file() -> None:
 def test_memory_stays_within_the_budget(tmp_path: Path) -> None:
     """A process that matches more than the budget keeps to it, Python and Arrow included."""
     size = 1 << 20
-    with pq.ParquetWriter(tmp_path / "events.parquet", _wide(0, 1).schema) as writer:
+    plain: Any = {"use_dictionary": False, "compression": "none"}  # which is soon written
+    with pq.ParquetWriter(tmp_path / "events.parquet", _wide(0, 1).schema, **plain) as writer:
         for number in range(4):
             writer.write_table(_wide(number * size, size), row_group_size=size // 8)
     program = (
