@@ -142,6 +142,8 @@ def _sail(cores: int | None, settings: Mapping[str, str]) -> SparkSession:
     chosen = {
         "RUST_LOG": "error",  # what goes wrong is told by the exception alone
         "SAIL_EXECUTION__BATCH_SIZE": _BATCH_ROWS,
+        # Else most of a first job's time is spent on clearing large pages, of which little is used.
+        "MIMALLOC_ALLOW_THP": "0",
     }
     if cores is not None:
         chosen["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = str(cores)
