@@ -56,6 +56,7 @@ _TIES = 1 << 12
 _MANY = 1 << 20  # events in matches
 _MOST_FIELDS = 4  # that are moved with events
 _ALL = Wanted(timeouts=True, by_windows=True)
+_WIDE = {"i": np.int64, "f": np.float64}  # The types that matching has, by their kinds
 _NOWHERE = Placed(None, None, (), np.zeros(1, np.int64), 0)
 
 
@@ -293,7 +294,8 @@ class ColumnMatch:
         if self.placed.fields is None:
             yield from (as_values(field, rows) for field in self.fields)
         else:
-            yield from (integers(field[begin:end]) for field in self.placed.fields)
+            for field in self.placed.fields:
+                yield integers(field[begin:end].astype(_WIDE[field.dtype.kind]))
 
     def has_whole_keys(self, matcher: KernelMatcher) -> bool:
         """Whether keys fit a portion, and matching them needs only times and conditions."""
@@ -334,15 +336,13 @@ class ColumnMatch:
 
     def _times(self, begin: int, end: int) -> Ints:
         """Return the times of some events in the order of matching."""
-        times = self.placed.times
-        if times is None:
+        if self.placed.times is None:
             return self.times.ms_of(self.times.some(begin, end - begin))
-        return times[begin:end]
+        return self.placed.ms(slice(begin, end))
 
     def times_at(self, places: Ints) -> Ints:
         """Return the times of events by their places in the order of matching."""
-        times = self.placed.times
-        return self.times.ms(places) if times is None else times[places]
+        return self.times.ms(places) if self.placed.times is None else self.placed.ms(places)
 
     def _cut(self, end: int) -> int:
         """Return the next place at which the time changes, or another key begins."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ _MOST_COLUMNS = 6  # C moves at most 8: the row, the time, words of conditions, 
 _BITS = 63  # of conditions in a word
 _LOWER = 2**32 - 1  # The lower half of a time
 _ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
-_MOST_BYTES = 3 << 27  # of events that are in their order at one time, unless a key has more
+_MOST_BYTES = 7 << 26  # of events that are in their order at one time, unless a key has more
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
@@ -45,11 +45,20 @@ class Placed:
     """Events in the order of matching, without those that it does not need."""
 
     rows: Rows | None  # Their rows; None if these are all rows, as they are
-    times: Ints | None  # Their times in epoch milliseconds; None for those of all rows
+    times: Array | None  # Their times, see `ms`; None for those of all rows
     words: Sequence[Array]  # The bits of the conditions that hold, up to 63 in a word
     firsts: Ints  # Where keys begin
     size: int
-    fields: Sequence[Array] | None = None  # What else matching needs of them, if it was moved too
+    # What else matching needs of them, if it was moved too; integers in as few bytes as they need.
+    fields: Sequence[Array] | None = None
+    since: int = 0  # What the times are counted from, in epoch milliseconds
+
+    def ms(self, places: slice | Ints) -> Ints:
+        """Return the times of some events in epoch milliseconds."""
+        assert self.times is not None
+        found: Ints = self.times[places].astype(np.int64)
+        found += self.since
+        return found
 
 
 @attrs.frozen(eq=False)
@@ -245,17 +254,19 @@ class _Work:
     ) -> Iterator[Placed]:
         """Yield the events of each key one after another, the keys in an order."""
         starts, firsts, size = _starts(parts, codes, order)
-        fields = self.job.fields
-        dtype = _record(
-            [word.dtype for word in parts[0].words], [own.dtype for own in fields or ()]
-        )
+        fields, times_of = self.job.fields, self.job.times
+        # Exact if they are still to be sorted by.
+        convert = times_of.ms_of if is_sorted else times_of.exact_of
+        since, time = self._span(convert)
+        since_ms = since if is_sorted else int(times_of.ms_of_exact(np.array([since]))[0])
+        dtype = _record(time, [own.dtype for own in parts[0].words], list(map(_type, fields or ())))
         rounds = 1 if most is None else -(-size * dtype.itemsize // most)
         cuts = cuts_between(firsts, size, rounds)
         room = np.empty(max(end - first for first, end in pairwise(cuts)), dtype)
         for first, end in pairwise(cuts):
-            target = _Target(room[: end - first], first)
+            target = _Target(room[: end - first], first, since)
             moving = [
-                partial(self._scatter, part, begins.copy(), target, is_exact=not is_sorted)
+                partial(self._scatter, part, begins.copy(), target, convert)
                 for part, begins in zip(parts, starts, strict=True)
             ]
             results(moving, self.threads)
@@ -264,18 +275,26 @@ class _Work:
                 parts.clear()  # or they would stay in memory while these events are matched
             own_firsts = firsts[slice(*np.searchsorted(firsts, [first, end]))] - first
             if not is_sorted:
-                self._sort_all(target, own_firsts)
+                self._sort_all(target, own_firsts, since_ms)
             moved = None if fields is None else target.columns("field")
-            words = target.columns("word")
-            yield Placed(target.rows, target.times, words, own_firsts, end - first, moved)
+            rows, times, words = target.rows, target.times, target.columns("word")
+            yield Placed(rows, times, words, own_firsts, end - first, moved, since_ms)
             if end < size:
                 give_back()  # what matching these events took
 
-    def _sort_all(self, target: _Target, firsts: Ints) -> None:
+    def _span(self, convert: Callable[[Ints], Ints]) -> tuple[int, np.dtype[Any]]:
+        """Return what times are counted from, and the type: of those near each other 4 bytes."""
+        ends = pc.min_max(self.job.times.raw).as_py()
+        least, most = convert(np.array([ends["min"], ends["max"]])).tolist()
+        if most - least > _LOWER:
+            return 0, np.dtype(np.int64)
+        return least, np.dtype(np.uint32)
+
+    def _sort_all(self, target: _Target, firsts: Ints, since_ms: int) -> None:
         """Sort the events of each key by their times."""
         size = len(target.records)
         shares = [
-            partial(self._sort, target, firsts[(firsts >= a) & (firsts < b)], a, b)
+            partial(self._sort, target, firsts[(firsts >= a) & (firsts < b)], a, b, since_ms)
             for a, b in pairwise(cuts_between(firsts, size, _parts(size, self.threads)))
             if a < b
         ]
@@ -404,16 +423,19 @@ class _Work:
             numbering.add(keys, None, None, codes, None)
             yield codes, times
 
-    def _scatter(self, part: _Part, starts: Array, target: _Target, *, is_exact: bool) -> None:
+    def _scatter(
+        self, part: _Part, starts: Array, target: _Target, convert: Callable[[Ints], Ints]
+    ) -> None:
         """Write the events of a part to their places: those of each code from its start on."""
-        times_of, records = self.job.times, target.records
-        offsets = tuple(records.dtype.fields[name][1] for name in records.dtype.names)
+        records, since = target.records, target.since
+        dtypes, offsets = zip(
+            *(records.dtype.fields[own] for own in records.dtype.names), strict=True
+        )
         for begin, rows, own, fields in self._kept(part):
-            # Exact if they are still to be sorted by.
-            times = times_of.exact_of(own) if is_exact else times_of.ms_of(own)
+            times = convert(own) - since if since else convert(own)
             some = slice(begin, begin + len(rows))
-            words = (word[some] for word in part.words)
-            columns = tuple(map(np.ascontiguousarray, (rows, times, *words, *fields)))
+            given = rows, times, *(word[some] for word in part.words), *fields
+            columns = tuple(map(_narrowed, given, dtypes))
             codes = part.codes[some]
             self.module.scatter(codes, starts, columns, records, offsets, target.first)
 
@@ -437,13 +459,14 @@ class _Work:
                 yield count, rows, times[places], [column[places] for column in columns]
             count += number
 
-    def _sort(self, target: _Target, firsts: Ints, begin: int, end: int) -> None:
+    def _sort(self, target: _Target, firsts: Ints, begin: int, end: int, since_ms: int) -> None:
         """Sort the events of some keys by their times, and make milliseconds of these."""
         some = slice(begin, end)
-        order = self._order(np.ascontiguousarray(target.times[some]), np.r_[firsts, end] - begin)
+        times: Any = target.times[some].astype(np.int64)
+        order = self._order(times, np.r_[firsts, end] - begin)
         if order is not None:
-            target.records[some] = target.records[some][order]
-        target.times[some] = self.job.times.ms_of_exact(target.times[some])
+            target.records[some], times = target.records[some][order], times[order]
+        target.times[some] = self.job.times.ms_of_exact(times + target.since) - since_ms
 
     def _order(self, times: Ints, bounds: Ints) -> Any:
         """Return the stable order within each key; None if it is that of the events."""
@@ -506,6 +529,7 @@ class _Target:
 
     records: Array  # All columns; see `_record`
     first: int  # The place of the first of them
+    since: int  # What the times are counted from
 
     @property
     def rows(self) -> Rows:
@@ -513,8 +537,8 @@ class _Target:
         return found
 
     @property
-    def times(self) -> Ints:
-        found: Ints = self.records["time"]
+    def times(self) -> Array:
+        found: Array = self.records["time"]
         return found
 
     def columns(self, kind: str) -> list[Array]:
@@ -523,11 +547,27 @@ class _Target:
         return [self.records[name] for name in names if name.startswith(kind)]
 
 
-def _record(words: Sequence[np.dtype[Any]], fields: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+def _type(field: NumberColumn) -> np.dtype[Any]:
+    """Return the type of a field in records: 4 bytes, if all of its integers fit them."""
+    low, high = field.range or (-_LOWER, _LOWER)
+    return np.dtype(np.int32) if -(1 << 31) <= low <= high < 1 << 31 else field.dtype
+
+
+def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers in another type; raise ValueError if one is not between the known ends."""
+    found = np.ascontiguousarray(values, dtype)
+    if dtype.kind in "iu" and dtype != values.dtype and (found != values).any():
+        raise ValueError("a number is out of range")
+    return found
+
+
+def _record(
+    time: np.dtype[Any], words: Sequence[np.dtype[Any]], fields: Sequence[np.dtype[Any]]
+) -> np.dtype[Any]:
     """Return what records of events have: the row, the time, words and fields, without gaps."""
     columns: list[tuple[str, np.dtype[Any]]] = [
         ("row", np.dtype(np.int32)),
-        ("time", np.dtype(np.int64)),
+        ("time", time),
         *((f"word{number}", dtype) for number, dtype in enumerate(words)),
         *((f"field{number}", dtype) for number, dtype in enumerate(fields)),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -386,6 +387,38 @@ def test_footers_that_are_wrong_are_not_believed(
     found = match(PATTERNS["strict"], path, timestamp="at", key="key")
     assert ways == ["groups", "table"]
     assert found == match(PATTERNS["strict"], table, timestamp="at", key="key")
+
+
+def test_a_footer_that_is_wrong_about_what_is_moved_is_not_believed(
+    tmp_path: Path, ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number that does not fit the bytes that the told extremes take is not cut."""
+    random = np.random.default_rng(2)
+    table, path = events(3, amount=random.integers(0, 9, SIZE)), str(tmp_path / "events.parquet")
+    pq.write_table(table, path)
+    up = A.followedBy("b").where("amount > last(match.amount)").oneOrMore()
+    pattern = up.followedBy("c").where("amount < first(b.amount)")
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways == ["groups"]
+    assert found == match(pattern, table, timestamp="at", key="key")
+    assert len(found) > 0
+    place = table.column_names.index("amount")
+    table = table.set_column(place, "amount", pc.multiply(table.column("amount"), 1 << 31))
+    pq.write_table(table, path)
+    told = row_groups._told
+
+    def wrong(path: str, places: tuple[int, ...]) -> Any:
+        groups, size = told(path, places)
+        at = places.index(place)
+        return [
+            (rows, (*own[:at], (*own[at][:-1], (0, 9)), *own[at + 1 :])) for rows, own in groups
+        ], size
+
+    ways.clear()
+    monkeypatch.setattr(row_groups, "_told", wrong)
+    found = match(pattern, path, timestamp="at", key="key")
+    assert ways == ["groups", "table"]
+    assert found == match(pattern, table, timestamp="at", key="key")
 
 
 def test_dates_of_any_year_are_read(tmp_path: Path, ways: list[str]) -> None:

@@ -60,7 +60,7 @@ typedef struct {
     Py_ssize_t first, size, room;
 } Queue;
 
-enum { MOST_QUEUES = 32, MOST_KNOWN = 16 };
+enum { MOST_QUEUES = 32, MOST_KNOWN = 16, KINDS = 1 << 8 };
 
 /* A pattern of which no partial match branches; without states if it is another one. */
 typedef struct {
@@ -130,6 +130,9 @@ typedef struct {
     Found found, late;
     EndCounts ended;
     Py_ssize_t failed; /* the stretch or item that an error came from */
+    /* By kind of event, the conditions that hold: whether a key with no partial match is known to
+       stay as it is. */
+    bool passes[KINDS];
 } Kernel;
 
 /* evaluation.c */

@@ -138,6 +138,23 @@ static int advance_through(Kernel *kernel, Key *key, int64_t timestamp) {
     return 0;
 }
 
+/* Whether the bits that come with events, in one word, decide all conditions on one event. */
+static bool bits_decide(const Kernel *kernel, const Events *events) {
+    if (events->words != 1 || kernel->asked.words != 1) return false;
+    for (Py_ssize_t i = 0; i < kernel->pattern.atom_count; i++) {
+        const Atom *atom = &kernel->pattern.atoms[i];
+        bool is_known = (kernel->asked.first.always_known & atom->bit) != 0;
+        if (atom->kind == ATOM_OF_EVENT && !is_known) return false;
+    }
+    return true;
+}
+
+/* Whether a key has no partial match whose time may come. */
+static bool is_empty(const Kernel *kernel, const Key *key) {
+    const Partials *partials = &key->partials;
+    return partials->size == 1 && partials->items[0].state == kernel->pattern.start && key->never;
+}
+
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
     Py_ssize_t most_events) {
@@ -146,10 +163,13 @@ Py_ssize_t key_process(
     Py_ssize_t words = events->words;
     bool has_begun = key->is_new_start && start < end, has_now = false;
     int64_t begun = start < end ? times[start] : 0, now = 0;
+    bool are_decided = bits_decide(kernel, events);
     Py_ssize_t at = start;
     for (; at < end; at++) {
         int64_t timestamp = times[at];
         if (check_signals() < 0) return failed(kernel, key);
+        bool has_kind = are_decided && (uint64_t)bits[at] < KINDS && is_empty(kernel, key);
+        if (has_kind && kernel->passes[bits[at]]) continue;
         if (kernel->found.events >= most_events && at > start && times[at - 1] != timestamp) break;
         /* Once per time: its first event may move a partial match to a state whose gap is already
            over, and in Flink the second event can still use it. */
@@ -160,7 +180,10 @@ Py_ssize_t key_process(
             &kernel->asked, handles == NULL ? events->base + at : handles[at], timestamp,
             words == 0 ? NULL : bits + at * words, words);
         int status = key_apply(kernel, key);
-        if (status == 0) continue;
+        if (status == 0) {
+            if (has_kind) kernel->passes[bits[at]] = true;
+            continue;
+        }
         if (status < 0 || enforce_limit(kernel, key) < 0) return failed(kernel, key);
         has_now = true;
         now = timestamp;

@@ -79,9 +79,14 @@ static bool move_events(
     const int32_t *code = codes->items;
     char *records = moved->records.buf;
     Py_ssize_t stride = moved->records.itemsize, most = moved->records.len / stride;
+    bool is_far = known > FEW;
     for (Py_ssize_t begin = 0; begin < codes->size; begin += AT_ONCE) {
         Py_ssize_t size = codes->size - begin < AT_ONCE ? codes->size - begin : AT_ONCE, count = 0;
         for (Py_ssize_t i = 0; i < size; i++) {
+            if (is_far && begin + i + AHEAD < codes->size) {
+                uint32_t soon = (uint32_t)code[begin + i + AHEAD];
+                SOON_WRITTEN(starts + (soon < (uint64_t)known ? soon : 0));
+            }
             if ((uint32_t)code[begin + i] >= (uint64_t)known) return false;
             uint32_t place = (uint32_t)starts[code[begin + i]] - (uint32_t)first;
             bool is_among = place < (uint64_t)most;

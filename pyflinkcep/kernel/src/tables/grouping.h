@@ -15,6 +15,9 @@
 #define SOON_WRITTEN(place) (void)(place)
 #endif
 
+/* How many events ahead what their keys have is fetched, if it is too much for the fastest cache. */
+enum { AHEAD = 24, FEW = 1 << 13 };
+
 /* numbering.c */
 extern PyType_Spec numbering_spec;
 

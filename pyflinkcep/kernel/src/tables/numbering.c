@@ -112,9 +112,6 @@ static Py_ssize_t number_by_hash(
     return written;
 }
 
-/* How many values ahead marks are fetched, if they are too many for the fastest cache. */
-enum { AHEAD = 24, FEW = 1 << 13 };
-
 #define FETCH_MARK(type)                                                                           \
     if (is_far && i + AHEAD < values->size) {                                                      \
         uint64_t soon = (uint64_t)((const type *)values->items)[i + AHEAD] - (uint64_t)own->least; \
