@@ -153,6 +153,8 @@ class EventStore:
         """Return the events of these handles, in this order, with all or some of their columns."""
         names = self._names if columns is None else list(columns)
         wanted = np.asarray(handles, np.int64)
+        if not self._base:  # the first batch is the newest, and often the only one
+            return self._batch.take(wanted, names)
         is_old = wanted < self._base
         if not is_old.any():
             return self._batch.take(wanted - self._base, names)

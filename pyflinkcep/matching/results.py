@@ -130,8 +130,9 @@ class Found:
         if stage not in self.stages:
             return np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
         is_of_stage = self.stage_of == self.stages.index(stage)
-        before: Ints = np.r_[0, np.cumsum(is_of_stage)]
-        return before[np.r_[0, self.ends]], self.handles[is_of_stage]
+        before = np.zeros(len(is_of_stage) + 1, np.int64)
+        np.cumsum(is_of_stage, out=before[1:])
+        return np.r_[0, before.take(self.ends)], self.handles.take(np.flatnonzero(is_of_stage))
 
     def results(self, events: Sequence[Any] | None = None) -> Iterator[Result]:
         """Yield the results one by one: with handles, or with `events`, one for each handle."""

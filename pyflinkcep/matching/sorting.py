@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import POSITION, Ints, integers, plain_numbers
+from pyflinkcep.matching.columns import POSITION, Ints, in_one_piece, integers, plain_numbers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
@@ -187,16 +187,21 @@ def _sorted(
     rows = chosen(table)
     if rows is not None:
         table = _some_rows(table, rows)
-    early = table.drop_columns(list(late)).combine_chunks()  # once, for all that reads a column
-    order = _order(early, layout, by_values=False)
-    if _has_mixed_keys(early, order, layout):
-        order = _order(early, layout, by_values=True)
-    result = early.take(integers(order))
-    del early
+    order = _order(table, layout, by_values=False)
+    if _has_mixed_keys(table, order, layout):
+        order = _order(table, layout, by_values=True)
+    result = _taken(table.drop_columns(list(late)), order)
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
     return SortedEvents(result, table.select(list(late)).combine_chunks(), order, layout.nested)
+
+
+def _taken(table: pa.Table, rows: Ints) -> pa.Table:
+    """Return rows of a table, column by column, so that the chunks of one are joined at a time."""
+    own = integers(rows)
+    columns = [in_one_piece(table.column(at)).take(own) for at in range(table.num_columns)]
+    return pa.table(columns, schema=table.schema)
 
 
 def _some_rows(table: pa.Table, rows: Ints) -> pa.Table:
