@@ -28,7 +28,7 @@ from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.pack import Packets, PackTask
-from pyflinkcep.spark.worker.runtime import large_tables, running
+from pyflinkcep.spark.worker.runtime import fewer_collections, large_tables, running
 from pyflinkcep.tables.order import Rows
 
 _AT_LEAST, _AT_MOST = MOST_EVENTS, 1 << 20
@@ -47,12 +47,13 @@ class SendingTask:
 
     def run(self, packets: Packets, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want, in packets."""
-        for table in large_tables(batches, _at_once(len(self.rules.conditions))):
-            sent = self.rules.sent(table)
-            if len(sent.rows):
-                buckets = packets.bucket_of(sent.targets)
-                order = np.argsort(buckets.astype(np.uint16), kind="stable")
-                yield packets.written(self._rows(table, sent, order), buckets)
+        with fewer_collections():
+            for table in large_tables(batches, _at_once(len(self.rules.conditions))):
+                sent = self.rules.sent(table)
+                if len(sent.rows):
+                    buckets = packets.bucket_of(sent.targets)
+                    order = np.argsort(buckets.astype(np.uint16), kind="stable")
+                    yield packets.written(self._rows(table, sent, order), buckets)
 
     def sent(self, table: pa.Table) -> tuple[pa.Table, Rows]:
         """Return a row for each place that wants an event, and which events are wanted."""
@@ -73,7 +74,13 @@ def _sending_task(rules: bytes, kept: Sequence[str]) -> SendingTask:
 @lru_cache(maxsize=1)
 def _known_rules(rules: bytes) -> RoutedRules:
     """Return rules, which a worker reads once for all of its tasks; they are only conditions."""
-    found: RoutedRules = pickle.loads(rules)
+    return _read_rules(rules)
+
+
+def _read_rules(rules: bytes) -> RoutedRules:
+    """Read rules, whose very many objects are no garbage."""
+    with fewer_collections():
+        found: RoutedRules = pickle.loads(rules)
     return found
 
 
@@ -152,8 +159,7 @@ def _rules_task(rules: bytes, *rest: Any) -> RulesTask:
 @lru_cache(maxsize=1)
 def _known_arrived(rules: bytes) -> RoutedRules:
     """Return rules of EQL alone, without functions, which a worker reads once for its tasks."""
-    found: RoutedRules = pickle.loads(rules)
-    return found
+    return _read_rules(rules)
 
 
 @attrs.frozen(eq=False, kw_only=True)
