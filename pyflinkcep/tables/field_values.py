@@ -323,7 +323,7 @@ class FieldValues:
         events = np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
         known = self.codes >= 0
         events, codes = events[known], self.codes[known]
-        pairs = events * (len(self.distinct) + 1) + codes
+        pairs = events * (self.count + 1) + codes
         firsts = np.sort(np.unique(pairs, return_index=True)[1])
         return events[firsts], codes[firsts]
 

@@ -21,6 +21,7 @@ from pyflinkcep.engines.literals import LiteralTest, Shorts, literal_hits
 from pyflinkcep.expressions.sql_types import STRING, VOID
 from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree, attribute_of
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.tables.field_values import NO, UNKNOWN, YES, Answers, EventFields, FieldValues
 
 _NOTHING: Ints = np.zeros(0, np.int64)
@@ -285,7 +286,7 @@ class RuleRows:
         seen = values.codes[rows]
         answers = np.where(seen < 0, UNKNOWN, NO).astype(np.int8)
         if len(codes):
-            is_own = np.zeros(len(values.distinct) + 1, bool)  # the last for no value
+            is_own = np.zeros(values.count + 1, bool)  # the last for no value
             is_own[codes] = True
             answers[is_own[seen]] = YES
         return answers
@@ -306,9 +307,9 @@ class RuleRows:
         """Return where the events of each value begin, and the events by value, each once."""
         if id(values) not in self._events:
             events, codes = values.choices
-            order = np.argsort(codes, kind="stable")
-            begins = np.zeros(len(values.distinct) + 1, np.int64)
-            np.cumsum(np.bincount(codes, minlength=len(values.distinct)), out=begins[1:])
+            order = order_by([codes])
+            begins = np.zeros(values.count + 1, np.int64)
+            np.cumsum(np.bincount(codes, minlength=values.count), out=begins[1:])
             self._events[id(values)] = begins, events[order]
         return self._events[id(values)]
 
