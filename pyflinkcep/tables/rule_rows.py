@@ -183,6 +183,7 @@ class RuleRows:
     _trees: list[Tree]
     _hits: list[_Hits | None]
     _codes: dict[int, Ints] = attrs.field(init=False, factory=dict)
+    _counts: dict[int, int] = attrs.field(init=False, factory=dict)
     _events: dict[int, tuple[Ints, Ints]] = attrs.field(init=False, factory=dict)
 
     def rows(self, number: int) -> Ints:
@@ -224,9 +225,11 @@ class RuleRows:
                 hit = self._hits[node.number]
                 if hit is None:
                     return self.fields.size
-                begins, _ = self._by_value(hit.values)
-                codes = self._codes_of(node.number, hit)
-                return int((begins[codes + 1] - begins[codes]).sum())
+                if node.number not in self._counts:
+                    begins, _ = self._by_value(hit.values)
+                    codes = self._codes_of(node.number, hit)
+                    self._counts[node.number] = int((begins[codes + 1] - begins[codes]).sum())
+                return self._counts[node.number]
             case "or":
                 return sum(map(self._most, node.parts))
         return min(self._most(part) for part in node.parts if part.is_known)
