@@ -11,7 +11,9 @@ import pytest
 
 from tests.sail.test_recorded import pytestmark  # noqa: F401 - the same
 
-PROGRAM = (
+PR_SET_THP_DISABLE = 41
+PROGRAM = (  # a process begins with what its parent decided, such as one with a session on Sail
+    f"import ctypes; ctypes.CDLL(None).prctl({PR_SET_THP_DISABLE}, 0, 0, 0, 0); "
     "from pyflinkcep import local; local.session('sail'); "
     "print(dict(line.split() for line in open('/proc/self/status') if 'THP' in line))"
 )
