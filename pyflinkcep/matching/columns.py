@@ -240,10 +240,10 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_temporal(column.type):
         column = column.cast(_integers(column.type))
     values: list[Any]
-    if column.null_count or _is_object(column.type):
+    if column.null_count or _is_object(column.type) or pa.types.is_boolean(column.type):
         values = column.to_pylist()
     else:
-        values = column.to_numpy().tolist()
+        values = plain_numbers(column).tolist()
     return values
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -365,13 +366,15 @@ print(len(found), found.toArrow().num_rows, *{"pandas", "polars", "pyspark"} & s
 """
 
 
-def test_only_arrow_is_loaded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_only_arrow_is_loaded(tmp_path: Path, kernel: str) -> None:
     """A table needs no other library: neither Spark nor the one that Arrow converts lists with."""
     path = str(tmp_path / "events.arrow")
     with pa.ipc.new_file(path, ARROW.schema) as file:
         file.write_table(ARROW)
     command = [sys.executable, "-c", _WITHOUT_PANDAS, path]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+    known = {**os.environ, "PYFLINKCEP_KERNEL": kernel}
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True, env=known)
 
     assert outcome.stdout.split() == ["1", "1"]
 
