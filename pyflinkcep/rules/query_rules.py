@@ -174,7 +174,7 @@ def check_sigma_types(sigma: SigmaCorrelation, schema: pa.Schema) -> None:
             groups.update(own.fields)
         else:
             for name in own.fields:
-                type_ = _type_at(schema, name)
+                type_ = type_at(schema, name)
                 if type_ is not None and not _is_number(type_):
                     raise InputError(
                         f"{own.name}: {own.kind.value} of the field {name!r}: expected numbers, "
@@ -182,7 +182,7 @@ def check_sigma_types(sigma: SigmaCorrelation, schema: pa.Schema) -> None:
                         "name a field of numbers, or write value_count",
                     )
         for name in sorted(groups):
-            type_ = _type_at(schema, name)
+            type_ = type_at(schema, name)
             if type_ is not None and (pa.types.is_struct(type_) or pa.types.is_map(type_)):
                 raise InputError(
                     f"{own.name}: the field {name!r}: expected a value that can be compared, "
@@ -197,7 +197,7 @@ def _is_number(type_: pa.DataType) -> bool:
     return any(is_it(type_) for is_it in tests)
 
 
-def _type_at(schema: pa.Schema, name: str) -> pa.DataType | None:
+def type_at(schema: pa.Schema, name: str) -> pa.DataType | None:
     """Return the type of a column, or of a field within one; None if there is none."""
     if name in schema.names:
         return schema.field(name).type

@@ -6,7 +6,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers, values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions, listed
+from pyflinkcep.rules.query_rules import type_at
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_keys import condition_code
 from pyflinkcep.rules.rule_matches import RuleMatches
@@ -41,7 +42,7 @@ def number_of(value: Any) -> int:
     if value is None:
         return 0
     if isinstance(value, datetime):
-        value = key_time(value)
+        value = key_time(value).astimezone(UTC)  # whatever clock shows it
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         try:
             value = float(value) + 0.0  # of -0.0, too
@@ -150,6 +151,12 @@ class RoutedRules:
         return cls(
             routed, demands, routes, every, probe.type, zone, probe.timestamp, mark=len(every)
         )
+
+    def send_by_moments(self, schema: pa.Schema) -> bool:
+        """Whether events are sent by times that clocks of other zones show otherwise."""
+        types = (type_at(schema, field) for fields in self.routes for field in fields)
+        own = (getattr(type_, "value_type", type_) for type_ in types)  # those in arrays, too
+        return any(getattr(type_, "tz", None) is not None for type_ in own)
 
     def with_codes(self) -> RoutedRules:
         """Return rules whose events travel with the codes of conditions."""

@@ -338,6 +338,7 @@ class StreamJob:
         unneeded: frozenset[int] = frozenset(),
         sending: Callable[[PackTask], PackTask] | None = None,
         sent: pa.Schema | None = None,
+        unsaid: Mapping[str, str] | None = None,
     ) -> StreamJob:
         """Put together the job of a pattern, a query, a clause or rules."""
         source, settings = job.source, job.settings
@@ -349,6 +350,7 @@ class StreamJob:
             key_groups=settings.groups,
             processing_time=source.time_column is None,
             fingerprint=fingerprint,
+            unsaid=unsaid or {},
             on_pattern_change=settings.on_pattern_change,
             dropped=frozenset() if output.shows_events else unneeded,
             delay_ms=watermark.delay_ms,

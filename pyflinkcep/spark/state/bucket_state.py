@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.stored_state import (
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.matching.columns import HASH, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
-from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
+from pyflinkcep.spark.state.fingerprint import CLOCK, KEY_GROUPS, LASTING, changes
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import (
     Page,
@@ -71,12 +71,19 @@ class BucketIndex:
     queued: dict[int, int] = attrs.field(factory=dict)
 
     @classmethod
-    def load(cls, data: bytes | None, fingerprint: dict[str, str], on_change: str) -> BucketIndex:
-        """Read the index, or make a new one."""
+    def load(
+        cls,
+        data: bytes | None,
+        fingerprint: dict[str, str],
+        on_change: str,
+        unsaid: Mapping[str, str] | None = None,
+    ) -> BucketIndex:
+        """Read the index, or make a new one; `unsaid` are facts that it did not always have."""
         if data is None:
             return cls(fingerprint)
         with refuse_damage():
             index = cls._of(*unpack(unseal(data)))
+        index.fingerprint = {**(unsaid or {}), **index.fingerprint}
         _check_fingerprint(index.fingerprint, fingerprint, on_change)
         return index
 
@@ -174,7 +181,10 @@ def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_chang
         raise PatternChangedError(
             "the checkpoint holds state that depends on what is different now: "
             + "; ".join(lasting),
-            f"use {', '.join(again)} as when the checkpoint was created, or start a new one",
+            "start a new checkpoint: an older release kept the events of this one by the times "
+            "that the session's clock showed"
+            if CLOCK in facts
+            else f"use {', '.join(again)} as when the checkpoint was created, or start a new one",
         )
     differences = changes(stored, current)
     if differences and on_change != "restart":
@@ -217,6 +227,7 @@ class BucketState:
         on_change: str,
         groups: Sequence[int] = (),
         count: Callable[[Page], StateCounts | None] = lambda _: None,
+        unsaid: Mapping[str, str] | None = None,
     ) -> None:
         self._shape = shape
         self._count = count
@@ -224,7 +235,7 @@ class BucketState:
         self._groups = group_text(groups)
         with naming_damage(shape.pattern, self._groups):
             self._before = storage.read_index()
-            self.index = BucketIndex.load(self._before, fingerprint, on_change)
+            self.index = BucketIndex.load(self._before, fingerprint, on_change, unsaid)
         self._to_split: list[int] = []
 
     # --- pages

@@ -22,7 +22,9 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 KEY_GROUPS = "key groups"  # The number of key groups
 # What queued events depend on, and so no restart can change.
 RULES = "rules"  # What stands for all of many rules
-LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS, RULES)
+# The clock of the times by which the events of rules are sent: for long that of the session.
+CLOCK = "clock of times that are keys"
+LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS, RULES, CLOCK)
 
 
 def fingerprint(

@@ -203,6 +203,7 @@ class BucketWork:
             task.plan.on_pattern_change,
             groups,
             task.matcher.count,
+            task.plan.unsaid,
         )
         self.matching = Stopwatch()
         self.index = self.state.index

@@ -129,6 +129,8 @@ class BucketPlan:
     processing_time: bool  # Whether the job runs in processing time
     fingerprint: dict[str, str]  # The settings that stored state depends on
     on_pattern_change: str  # The policy for the state of another pattern
+    # What facts of the fingerprint were while no checkpoint said them.
+    unsaid: Mapping[str, str] = attrs.field(factory=dict)
     # Events withheld from matching, as bits of the conditions that Spark evaluated.
     dropped: frozenset[int] = frozenset()
     # How far the watermark is behind the latest event of a micro-batch; None for Spark's.

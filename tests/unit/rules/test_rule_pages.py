@@ -21,6 +21,7 @@ from pyflinkcep.rules import Rule, SigmaCorrelation, running_correlation
 from pyflinkcep.rules.rule_states import RuleStates
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import BucketWork
+from tests.unit.spark.worker.buckets import SpyStorage
 from tests.unit.spark.worker.rule_buckets import RuleBucket
 
 SCHEMA = pa.schema([("t", pa.int64()), ("name", pa.string()), ("k", pa.string())])
@@ -58,6 +59,29 @@ def test_events_are_stored_once_and_states_are_small() -> None:
     assert one.events.num_rows == all_of.events.num_rows == keys
     assert _size(one) <= 64 + 1  # of what a page has once
     assert _size(all_of) <= 32 + 20 * 32 + 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["sequence by at [a where true] [b where true]",
+     "sequence [a where true] by at [b where true] by noon"],
+)  # fmt: skip
+def test_times_are_keys_whatever_clock_shows_them(query: str) -> None:
+    """In another time zone than UTC, and if a stream goes on in yet another, keys are the same."""
+    moment = datetime(2026, 3, 29, 1, tzinfo=UTC)
+    events = [
+        {"t": 1000 + n, "name": name, "at": moment, "noon": moment.replace(tzinfo=None)}
+        for n, name in enumerate("abab")
+    ]
+    found, storage = list[dict[str, Any]](), SpyStorage()
+    for zone, own in (("Europe/Berlin", events[:3]), ("America/New_York", events[3:])):
+        at, noon = pa.field("at", pa.timestamp("us", zone)), pa.field("noon", pa.timestamp("us"))
+        schema = pa.schema([*list(SCHEMA)[:2], at, noon])
+        bucket = RuleBucket([Rule("r", Eql(query))], schema, storage=storage, found=found)
+        bucket.batch(own)
+    bucket.close()
+
+    assert [dict(one["events"])["2"][0]["t"] for one in found] == [1001, 1003]
 
 
 def test_groups_of_a_chain_are_not_those_of_others() -> None:

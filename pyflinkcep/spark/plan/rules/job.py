@@ -37,7 +37,7 @@ from pyflinkcep.spark.plan.queries.job import in_session_zone
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
-from pyflinkcep.spark.state.fingerprint import RULES, layout_facts
+from pyflinkcep.spark.state.fingerprint import CLOCK, RULES, layout_facts
 from pyflinkcep.spark.worker.pack import BUCKET, PACKETS, Packets, PackTask, RowsTask
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, RulesTask, SendingTask
 from pyflinkcep.tables.sql import evaluated_by
@@ -45,6 +45,9 @@ from pyflinkcep.tables.typed_columns import widest
 
 _COMPUTED = f"{PREFIX}condition"
 _POSITIVE = (1 << 63) - 1
+_UTC = "UTC"
+_OF_UTC = (_UTC, "Etc/UTC", "GMT", "Z")
+"""Zones in which a clock shows the same."""
 
 
 @attrs.frozen(eq=False)
@@ -55,6 +58,8 @@ class RulesJob:
     rules: RoutedRules
     computed: dict[str, Column]  # Conditions that Spark computes, by the names of their columns
     streamed: StreamRules | None  # The rules, if events are unbounded
+    # The clock of the times by which older releases sent events; None if they are sent by none.
+    old_clock: str | None
 
     @classmethod
     def analyse(
@@ -81,7 +86,10 @@ class RulesJob:
         probe = probe_of(source, known, type_column, zone, computed)
         routed = RoutedRules.of(known, probe, zone)
         streamed = StreamRules.of(routed, probe) if job.is_stream else None
-        return cls(job, routed, computed, streamed)
+        old_clock = None
+        if routed.send_by_moments(probe.table.schema):
+            old_clock = _UTC if zone in _OF_UTC else zone
+        return cls(job, routed, computed, streamed, old_clock)
 
     def run(self) -> DataFrame:
         """Run the job on bounded events."""
@@ -111,14 +119,17 @@ class RulesJob:
         layout = attrs.evolve(prepared.layout, key_signature=(HASH,), payload=tuple(own))
         sending = SendingTask(rules.routed, own)
         fields = [prepared.events.schema[name] for name in own]
+        facts = {**layout_facts(layout, self.job.settings.groups), RULES: rules.digest}
+        unsaid = {} if self.old_clock is None else {CLOCK: self.old_clock}
         return StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
             RulesMatching(rules=rules.arrived(), columns=own, schema=self.schema),
-            {**layout_facts(layout, self.job.settings.groups), RULES: rules.digest},
+            {**facts, **dict.fromkeys(unsaid, _UTC)},
             StreamOutput(RowsTask(), self.schema, rules.held_back),
             sending=partial(sending_of, sending),
             sent=arrow_schema(StructType([*fields, *sent_fields()])),
+            unsaid=unsaid,
         )
 
     @property

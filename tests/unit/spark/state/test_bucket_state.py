@@ -30,7 +30,7 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.bucket_state import BucketIndex
-from pyflinkcep.spark.state.fingerprint import changes, requeued
+from pyflinkcep.spark.state.fingerprint import CLOCK, changes, requeued
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page, seal, unseal
 from pyflinkcep.spark.state.storage import SparkStorage
@@ -575,6 +575,17 @@ def test_other_parallel_tasks_are_refused() -> None:
         BucketIndex.load(data, current, "restart")
 
     assert "use keyGroups=128, parallelTasks=128 as" in str(refused.value.hint)
+
+
+def test_times_that_were_sent_by_another_clock_are_refused() -> None:
+    """A checkpoint that does not say by which clock goes on if the session's was that of UTC."""
+    current = {"rules": "1", CLOCK: "UTC"}
+    data = BucketIndex({"rules": "1"}, watermark=1).to_bytes()
+    with pytest.raises(PatternChangedError, match="'Europe/Berlin' is now 'UTC'") as refused:
+        BucketIndex.load(data, current, "fail", {CLOCK: "Europe/Berlin"})
+
+    assert "start a new checkpoint" in str(refused.value.hint)
+    assert BucketIndex.load(data, current, "fail", {CLOCK: "UTC"}).fingerprint == current
 
 
 @pytest.mark.parametrize("on_change", ["fail", "restart"])
