@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,10 +22,15 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.rules.event_needs import EventNeeds, shape_of
 from pyflinkcep.rules.rule import Definition
+from pyflinkcep.tables.values import grouping_key
 from tests.property.strategies import NameIn, PatternSpec, patterns
 from tests.property.test_pattern_documents import _as_sql
 
-KEYS = [(), ("k",), ("j",), ("k", "j")]
+KEYS = [
+    (), ("k",), ("j",), ("k", "j"), ("b",), ("at",), ("d", "k"), ("f",), ("day", "b"), ("noon",),
+]  # fmt: skip
+FIELDS = ["k", "j", "b", "at", "d", "f", "noon"]
+"""Fields that keys of EQL and groups of correlations may be."""
 QUERIES = [
     "PATTERN SEQ(a x, b y) WHERE y.price > x.price WITHIN 6 milliseconds",
     "PATTERN SEQ(a x, b+ y[], c z) WHERE skip_till_next_match(x, y[], z) { y[i].price >= x.price }",
@@ -42,6 +51,16 @@ EQL = [
     "sequence by ?absent, k with maxspan=6ms [a where true] [b where true]",
     "sequence by ?j.absent with maxspan=7ms [a where true] ![c where true] [b where price > 1]",
     "sequence [a where true] by ?k [b where true] by ?absent until [c where true] by ?k",
+    "any where b == true or d > 2 or f < 1",
+    "sequence by {one} [a where true] [b where price > 1]",
+    "sequence by {one}, {other} with maxspan=5ms [a where true] [any where price > 2] "
+    "until [c where d == null]",
+    "sequence by {one} with maxspan=4ms [a where price > 1] ![b where b] [any where f >= 0]",
+    "sequence by ?{one} with maxspan=7ms [a where true] [any where f > 1] ![c where true]",
+    "sequence by ?{one}, ?{other} [any where b != true] with runs=2 [c where price < 4]",
+    "sequence [a where true] by {one} [any where price > 2] by {one} [b where true] by {one}",
+    "sequence [a where true] by at [any where price > 1] by noon",
+    "sequence by k [any where true] by ?d [any where price > 1] by ?f",
 ]
 SIGMA = [
     ({"type": "event_count", "rules": ["a"], "group-by": ["k"], "condition": {"gte": 2}}, ["a"]),
@@ -94,6 +113,29 @@ SIGMA = [
         ["a", "b", "pair"],
     ),
     ({"type": "temporal_ordered", "rules": ["a", "c"], "group-by": ["k"]}, ["a", "c"]),
+    (
+        {
+            "type": "event_count",
+            "rules": ["a", "b"],
+            "group-by": ["{one}"],
+            "timespan": "4s",
+            "condition": {"gte": 2},
+        },
+        ["a", "b"],
+    ),
+    (
+        {
+            "type": "value_count",
+            "rules": ["b"],
+            "group-by": ["{one}"],
+            "condition": {"field": "{other}", "gte": 2},
+        },
+        ["b"],
+    ),
+    (
+        {"type": "temporal", "rules": ["a", "b"], "group-by": ["{one}", "{other}"]},
+        ["a", "b"],
+    ),
 ]
 CONDITIONS: dict[str, Any] = {
     "a": "name = 'a'",
@@ -103,6 +145,10 @@ CONDITIONS: dict[str, Any] = {
 }
 TEXTS = [
     "name = 'a'",
+    "d > 2",
+    "b OR f < 1",
+    "NOT (price > 2)",
+    "day IS NULL OR k = 2",
     "price > 2",
     "price > 2 AND name <> 'b'",
     "price + 0 > 1",
@@ -110,8 +156,8 @@ TEXTS = [
 ]
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from("abc"), st.integers(1, 4), st.sampled_from([0, 1, 1, 3]),
-        st.sampled_from([1, 2, 2, None]), st.sampled_from("xy"),
+        st.sampled_from("abc"), st.sampled_from([1, 2, 3, 4, None]), st.sampled_from([0, 1, 1, 3]),
+        st.sampled_from([1, 2, 2, None]), st.sampled_from("xy"), st.integers(0, 99),
     ),
     max_size=25,
 )  # fmt: skip
@@ -140,8 +186,13 @@ def _steps(texts: list[str], arrows: list[str]) -> Pattern:
     return pattern
 
 
-def _sigma(given: tuple[dict[str, Any], list[str]]) -> SigmaCorrelation:
-    correlation, names = given
+def _eql(text: str, one: str, other: str) -> Eql:
+    return Eql(text.replace("{one}", one).replace("{other}", other))
+
+
+def _sigma(given: tuple[dict[str, Any], list[str]], one: str, other: str) -> SigmaCorrelation:
+    text = json.dumps(given).replace("{one}", one).replace("{other}", other)
+    correlation, names = json.loads(text)
     return SigmaCorrelation(
         {"timespan": "1s", **correlation}, {name: CONDITIONS[name] for name in names}
     )
@@ -156,8 +207,8 @@ DEFINITIONS = st.one_of(
         st.lists(st.sampled_from(["next", "followedBy", "followedByAny"]), min_size=2, max_size=2),
     ),
     st.sampled_from(QUERIES).map(parse),
-    st.sampled_from(EQL).map(Eql),
-    st.sampled_from(SIGMA).map(_sigma),
+    st.builds(_eql, st.sampled_from(EQL), st.sampled_from(FIELDS), st.sampled_from(FIELDS)),
+    st.builds(_sigma, st.sampled_from(SIGMA), st.sampled_from(FIELDS), st.sampled_from(FIELDS)),
 )
 RULES_OF_ALL_KINDS = st.tuples(DEFINITIONS, st.sampled_from(KEYS))
 
@@ -187,7 +238,8 @@ def _alone(rule: Rule, events: list[dict[str, Any]]) -> list[Any]:
         return [{"events": [event["id"] for event in alert]} for alert in alerts]
     by_key: dict[Any, list[dict[str, Any]]] = {}
     for event in events:
-        by_key.setdefault(tuple(event[name] for name in rule.key), []).append(event)
+        key = tuple(grouping_key(event[name]) for name in rule.key)
+        by_key.setdefault(key, []).append(event)
     return [
         dict(one) if definition.columns is not None else _ids(one)
         for own in by_key.values()
@@ -207,23 +259,50 @@ def named(rules: list[tuple[Definition, tuple[str, ...]]]) -> list[Rule]:
     ]
 
 
-def events_of(rows: list[Any]) -> list[dict[str, Any]]:
+_MOMENT = datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+VALUES: dict[str, list[Any]] = {
+    "b": [True, False, None],
+    "at": [_MOMENT, _MOMENT + timedelta(microseconds=400), _MOMENT + timedelta(hours=1), None],
+    "d": [Decimal("1.00"), Decimal("2.50"), None],
+    "f": [0.0, -0.0, 1.5, float("nan"), None],
+    "day": [date(2026, 3, 29), date(1969, 12, 31), None],
+    "noon": [datetime(2026, 3, 29, 1), datetime(2026, 3, 29, 2), datetime(2026, 3, 29, 12), None],
+}
+"""What else events have, by the names of columns."""
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("t", pa.int64()), ("name", pa.string()), ("price", pa.int64()),
+     ("number", pa.int64()), ("k", pa.int64()), ("j", pa.string()), ("b", pa.bool_()),
+     ("at", pa.timestamp("us", "UTC")), ("d", pa.decimal128(6, 2)), ("f", pa.float64()),
+     ("day", pa.date32()), ("noon", pa.timestamp("us"))]
+)  # fmt: skip
+
+
+def events_of(rows: list[Any], step_ms: int = 1) -> list[dict[str, Any]]:
     """Return events of drawn rows, in which a time is a step from the one before."""
-    time, events = 0, []
-    for number, (name, price, step, k, j) in enumerate(rows):
-        time += step
+    time, events = 1000, []  # Flink sets no timers for matches that begin before 1970
+    for number, (name, price, step, k, j, seed) in enumerate(rows):
+        time += step * step_ms
+        choose = random.Random(seed)
+        more = {column: choose.choice(values) for column, values in VALUES.items()}
         events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
-                       "k": k, "j": j})  # fmt: skip
+                       "k": k, "j": j, **more})  # fmt: skip
     return events
 
 
-@given(st.lists(RULES_OF_ALL_KINDS, max_size=8), ROWS)
+def arriving(events: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """Return events out of the order of time; of those of one time others come first."""
+    choose = random.Random(seed)
+    return sorted(events, key=lambda event: event["t"] + choose.choice([0, 0, 1, 5]))
+
+
+@given(st.lists(RULES_OF_ALL_KINDS, max_size=8), ROWS, st.integers(0, 99))
 @settings(max_examples=60)
 def test_many_rules_are_each_of_them(
-    drawn: list[tuple[Definition, tuple[str, ...]]], rows: list[Any]
+    drawn: list[tuple[Definition, tuple[str, ...]]], rows: list[Any], seed: int
 ) -> None:
     """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
-    rules, events = named(drawn), events_of(rows)
+    rules, events = named(drawn), arriving(events_of(rows), seed)
     found = matchMany(rules, events, timestamp="t", type="name")
     own: dict[str, list[Any]] = {rule.name: [] for rule in rules}
     for one in found:
@@ -234,7 +313,7 @@ def test_many_rules_are_each_of_them(
         assert _shown(own[rule.name]) == _shown(alone), rule
         if isinstance(rule.definition, Pattern):
             assert own[rule.name] == alone
-    shown = {json.dumps([one.rule, one.key, _ids(dict(one.events))]) for one in found}
+    shown = {f"{one.rule} {one.key} {_ids(dict(one.events))}" for one in found}
     assert len({one.matchId for one in found}) == len(shown)
     table = found.toArrow().to_pylist()
     assert [row["matchId"] for row in table] == [one.matchId for one in found]

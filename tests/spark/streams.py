@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -62,7 +63,8 @@ class FileSource:
 
     def add(self, *batches: Sequence[Sequence[Any]]) -> None:
         """Add files; each appears at once and whole, and is younger than those before."""
-        names = [column.split()[0] for column in self.schema.split(",")]
+        columns = re.split(r",(?![^(]*\))", self.schema)  # not within decimal(6,2)
+        names = [column.split()[0] for column in columns]
         for rows in batches:
             lines = (json.dumps(dict(zip(names, row, strict=True))) for row in rows)
             hidden = self.folder / f".{self.written}"

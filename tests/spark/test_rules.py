@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, Eql, Pattern, keyBy, matchId, matchMany, parse
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.rules import Rule, SigmaCorrelation
-from tests.property.test_rule_sets import ROWS, RULES_OF_ALL_KINDS, events_of, named
+from tests.property.test_rule_sets import ROWS, RULES_OF_ALL_KINDS, arriving, events_of, named
 from tests.spark.support import configured
 
 SCHEMA = (
@@ -42,6 +42,12 @@ def _frame(spark: SparkSession, seed: int, count: int = 400) -> DataFrame:
         for number in range(count)
     ]
     return spark.createDataFrame(rows, SCHEMA)
+
+
+OF_EVENTS = (
+    "id bigint, t bigint, name string, price bigint, number bigint, k bigint, j string, b boolean,"
+    " at timestamp, d decimal(6,2), f double, day date, noon timestamp_ntz"
+)
 
 
 def _low(key: str | None = None) -> Rule:
@@ -135,17 +141,18 @@ def test_random_rules_of_all_kinds(spark: SparkSession, data: st.DataObject) -> 
     """Random rules, Sigma correlations too, have the matches and ids of memory."""
     rules = named(data.draw(st.lists(RULES_OF_ALL_KINDS, min_size=40, max_size=60)))
     rows = data.draw(st.lists(ROWS, min_size=8, max_size=8))
-    events = events_of([row for own in rows for row in own])
-    schema = "id int, t bigint, name string, price int, number int, k int, j string"
-    frame = spark.createDataFrame([*events], schema)
-    with configured(spark, {"spark.sql.shuffle.partitions": "2"}):
+    events = arriving(events_of([row for own in rows for row in own]), len(rules))
+    berlin = {"spark.sql.session.timeZone": "Europe/Berlin"}
+    with configured(spark, {"spark.sql.shuffle.partitions": "2", **berlin}):
+        frame = spark.createDataFrame([tuple(event.values()) for event in events], OF_EVENTS)
         found = CEP.patterns(frame, rules, timestamp="t", type="name").toDF()
         id_of_row = matchId("rule", "version", "key", "events").alias("id")
         shown = found.select("*", id_of_row).toArrow().to_pylist()
+        table = frame.toArrow()
     ids = [(row.pop("id"), row["matchId"]) for row in shown]
-    memory = matchMany(rules, frame.toArrow(), timestamp="t", type="name").toArrow().to_pylist()
+    memory = matchMany(rules, table, timestamp="t", type="name").toArrow().to_pylist()
 
-    assert sorted(shown, key=str) == sorted(memory, key=str)
+    assert sorted(map(str, shown)) == sorted(map(str, memory))
     assert len({*ids}) == len({one for one, _ in ids}) == len({one for _, one in ids})
 
 

@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP, Eql, Pattern, Time, parse
+from pyflinkcep import CEP, Eql, Pattern, Time, matchMany, parse
 from pyflinkcep.rules import Rule, SigmaCorrelation
+from pyflinkcep.time import MIN_WATERMARK
+from tests.property.test_rule_sets import ROWS, events_of, named
+from tests.property.test_rule_streams import RULES_ON_STREAMS
 from tests.spark.streams import END, TAGGED, FileSource, Finished, failure, run, tagged_events
 from tests.spark.support import configured
 
@@ -77,3 +87,74 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
     assert _counted(finished.rows) == _counted(bounded)
     assert "use the same rules as when the checkpoint was created" in refused
     assert {match.rule for match in bounded} == {*RULES}
+
+
+OF_EVENTS = (
+    "id bigint, ts bigint, name string, price bigint, number bigint, k bigint, j string, b boolean,"
+    " at timestamp, d decimal(6,2), f double, day date, noon timestamp_ntz, ids array<string>"
+)
+DELAY = 4  # milliseconds
+
+
+def _rows(drawn: list[Any]) -> list[tuple[Any, ...]]:
+    """Return events as JSON can say them."""
+    return [
+        (
+            *(f"{v}" if isinstance(v, date | Decimal) else v for v in event.values()),
+            [event["j"], event["name"]],
+        )
+        for event in events_of(drawn)
+    ]
+
+
+def _in_time(batches: list[list[tuple[Any, ...]]], reached: int) -> tuple[set[int], int]:
+    """Return the events of micro-batches that are not late, and the watermark after them."""
+    found = set[int]()
+    for batch in batches:
+        found |= {row[0] for row in batch if row[1] > reached}
+        reached = max(reached, *(row[1] - DELAY for row in batch))
+    return found, reached
+
+
+@pytest.mark.spark
+@settings(
+    max_examples=2, phases=[Phase.generate], deadline=None, suppress_health_check=[*HealthCheck]
+)
+@given(data=st.data())
+def test_random_rules_of_all_kinds(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Random rules find in micro-batches, after a restart too, what all events in time have."""
+    rules = named(data.draw(st.lists(RULES_ON_STREAMS, min_size=30, max_size=40)))
+    drawn = data.draw(st.lists(ROWS, min_size=8, max_size=8))
+    if not any(drawn):
+        return  # the first that is drawn, which is the least
+    choose = random.Random(data.draw(st.integers(0, 10**6)))
+    rows = sorted(
+        _rows([row for own in drawn for row in own]),
+        key=lambda row: row[1] + choose.choice([0, 0, 1, DELAY, 2 * DELAY]),
+    )
+    cuts = sorted(choose.sample(range(1, len(rows)), 3))
+    batches = [rows[i:j] for i, j in pairwise([0, *cuts, len(rows)])]
+    folder = tmp_path_factory.mktemp("random")
+    source, finished, checkpoint = FileSource(folder / "in", OF_EVENTS), Finished(), folder / "c"
+    bounded = FileSource(folder / "in time", OF_EVENTS)
+    zones = ("Europe/Berlin", "America/New_York")
+    reached = MIN_WATERMARK
+    for zone, part in zip(zones, (batches[:2], batches[2:]), strict=True):
+        own = {"spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": zone}
+        source.add(*part)
+        known, reached = _in_time(part, reached)
+        bounded.add([row for batch in part for row in batch if row[0] in known])
+        if zone == zones[-1]:
+            source.add([(10**6, 10**9, *[None] * (len(rows[0]) - 2))])  # ends what waits
+        with configured(spark, own):
+            stream = CEP.patterns(source.stream(spark, DELAY), rules, "time", "name", keyGroups=8)
+            run(stream.toDF(), checkpoint, finished)
+    with configured(spark, own):
+        table = bounded.bounded(spark).toArrow()
+    arrived = [row[0] for row in rows]  # in this order, whatever that of files
+    order = np.argsort(list(map(arrived.index, table["id"].to_pylist())))
+    memory = matchMany(rules, table.take(order), timestamp="time", type="name")
+    found = Counter(f"{row.rule} {row.matchId}" for row in finished.rows)
+    assert found == Counter(f"{one.rule} {one.matchId}" for one in memory)
