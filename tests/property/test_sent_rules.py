@@ -99,7 +99,7 @@ def test_rules_of_all_kinds(drawn: list[Any], rows: list[Any], at_once: int) -> 
     patterns(), st.lists(st.tuples(st.integers(0, 99), st.sampled_from(KEYS)), max_size=8),
     ROWS, AT_ONCE, st.booleans(),
 )  # fmt: skip
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_patterns_of_one_form(
     spec: PatternSpec, drawn: list[Any], rows: list[Any], at_once: int, is_plain: bool
 ) -> None:

@@ -144,7 +144,7 @@ def test_clauses_with_the_standards_meaning_have_the_rows_of_one_thread(
     text: str, skip: str, keys: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Rows and errors, whatever is shown, on a file too, and those of the plain path."""
-    table = events(len(text), 400, keys)
+    table = events(len(text), 240, keys)
     table = table.append_column("word", table.column("kind"))
     path = tmp_path / "events.parquet"
     pq.write_table(table, path)
