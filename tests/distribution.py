@@ -37,6 +37,9 @@ _TOGETHER = {
 
 _LONG = ("tests/test_tooling.py", "tests/test_docs.py", "tests/unit/kernel/test_sanitized.py")
 
+_WITH_LONG = ("tests/unit/spark/", "tests/unit/tables/")
+"""The folders of which some files take half a minute, and come late in the alphabet."""
+
 
 def group(test: str) -> str:
     """Return what a test runs in one process with: all of its group, and by default of its file."""
@@ -50,7 +53,9 @@ def group(test: str) -> str:
 def place(test: str) -> int:
     """Return when a test begins: what takes long does so early, so that no core idles at the end."""
     kind = group(test)
-    return 0 if kind in ("streams", "batch") else 1 if kind in _LONG else 2
+    if kind in ("streams", "batch"):
+        return 0
+    return 1 if kind in _LONG else 2 if kind.startswith(_WITH_LONG) else 3
 
 
 def compile_part(number: int, of: int) -> None:
