@@ -4,7 +4,11 @@
 import re
 import sys
 from configparser import ConfigParser
+from functools import partial
 from pathlib import Path
+
+from jinja2 import FileSystemBytecodeCache
+from numpydoc import docscrape_sphinx
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -13,6 +17,11 @@ sys.path.insert(0, str(HERE))
 import site_pages  # noqa: E402
 
 import pyflinkcep  # noqa: E402
+
+# Else numpydoc compiles its template anew for each docstring.
+docscrape_sphinx.SandboxedEnvironment = partial(
+    docscrape_sphinx.SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache()
+)
 
 _setup = ConfigParser()
 _setup.read(HERE.parent / "setup.cfg", encoding="utf-8")
