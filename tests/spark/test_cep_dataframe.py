@@ -169,6 +169,8 @@ from pyflinkcep.monitor import Monitor
 
 spark = SparkSession.builder.remote("local[1]").getOrCreate()
 spark.conf.set("spark.sql.shuffle.partitions", 1)
+spark.conf.set("spark.sql.codegen.wholeStage", False)
+spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 rows = [("u", "a", 1), ("u", "b", 2), ("v", "a", 1)]
 frame = spark.createDataFrame(rows, "user string, name string, ts bigint")
 pattern = (
