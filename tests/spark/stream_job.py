@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.sase import parse
 from tests.checkpoints import LOCAL_CHECKPOINTS
-from tests.jvm import JVM_OPTIONS
+from tests.jvm import JVM_OPTIONS, remember_classes, share_settings
 
 SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
@@ -56,12 +56,13 @@ def pattern(slow_ms: int = 0) -> Pattern:
 
 def session(master: str) -> SparkSession:
     """Return a session that starts soon."""
+    remember_classes()
     python_path = str(Path(__file__).parents[2])
     builder = SparkSession.builder.master(master)
     if master.startswith("local["):  # executors of their own run PySpark as it is
         builder = builder.config("spark.python.daemon.module", "tests.spark.daemon")
         builder = builder.config(*LOCAL_CHECKPOINTS)
-    return (
+    made = (
         builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
@@ -73,9 +74,12 @@ def session(master: str) -> SparkSession:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
+    share_settings(made)
+    return made
 
 
 def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -> None:
