@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, TypeVar
+from unicodedata import category
 
 import attrs
 
@@ -261,6 +262,8 @@ def _translations(old: str, new: str) -> dict[int, str | None]:
     return table
 
 
+Answer = TypeVar("Answer")
+
 _LINES = "\n\r\u0085\u2028\u2029"
 _CLASSES = frozenset("dDwWsS")
 _ESCAPED = frozenset("\\.[]{}()*+-?^$|/ \"'#&~=!<>:;,@%_`")
@@ -336,11 +339,45 @@ def _not_read(pattern: str) -> NotSupportedError:
     )
 
 
+def fitting(pattern: str) -> Callable[[str], bool]:
+    """Return a function that returns whether a regular expression of Java fits a part of a text."""
+    search = matching(pattern).search
+    if _by_letters(pattern) is None:
+        return lambda text: search(text) is not None
+    return lambda text: _agreed(pattern, text, lambda found: found is not None)
+
+
+@lru_cache(256)
+def _by_letters(pattern: str) -> re.Pattern[str] | None:
+    r"""Return a regular expression whose `\b` knows the letters of all languages; None without."""
+    found = matching(pattern).pattern
+    wide = _ESCAPE.sub(lambda one: f"(?u:{one[0]})" if one[1] in ("b", "B") else one[0], found)
+    return None if wide == found else re.compile(wide, re.ASCII)
+
+
+def _agreed(pattern: str, text: str, answer: Callable[[re.Match[str] | None], Answer]) -> Answer:
+    r"""
+    Return an answer that does not depend on which letters `\b` knows.
+
+    In Java 17 it knows those of all languages, later a to z alone. Accents apart from their letters
+    are part of words in either, unlike here.
+    """
+    found, wide = answer(matching(pattern).search(text)), _by_letters(pattern)
+    if wide is None or text.isascii():
+        return found
+    if answer(wide.search(text)) != found or any(category(char) == "Mn" for char in text):
+        raise NotSupportedError(
+            f"the regular expression {pattern!r} has a \\b, which Java 17 and later ones read "
+            f"otherwise in {text!r:.80}",
+            r"run it on a DataFrame, or write which characters may be there: (^|[^A-Za-z0-9_])",
+        )
+    return found
+
+
 def _extracted(text: Any, pattern: Any, group: int = 1) -> str:
-    found = matching(_text(pattern)).search(_text(text))
-    if group < 0 or group > matching(pattern).groups:
+    if group < 0 or group > matching(_text(pattern)).groups:
         raise InputError(f"expected a group of {pattern!r}, got {group}", "count its parentheses")
-    return str(found[group] or "") if found else ""
+    return _agreed(pattern, _text(text), lambda found: str(found[group] or "") if found else "")
 
 
 # --- collections; their elements may be NULL
@@ -607,8 +644,8 @@ _ROWS: dict[str, SqlFunction] = {
     "repeat": _of(lambda s, n: _text(s) * n, STRING, 2, takes="si"),
     "instr": _of(lambda s, t: _text(s).find(_text(t)) + 1, INT, 2, takes="s"),
     "locate position": _of(_located, INT, 2, 3, takes="ssi"),
-    "rlike regexp regexp_like": _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None,
-        BOOLEAN, 2, takes="s"),
+    "rlike regexp regexp_like": _of(lambda s, p: fitting(_text(p))(_text(s)), BOOLEAN, 2,
+        takes="s"),
     "regexp_extract": _of(_extracted, STRING, 2, 3, takes="ssi"),
     "size cardinality": _of(_size, INT),
     "array_size": _of(lambda xs: len(_list(xs)), INT),

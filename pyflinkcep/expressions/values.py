@@ -43,9 +43,9 @@ from pyflinkcep.expressions.sql_functions import (
     CASTS,
     FIELDS,
     FUNCTIONS,
+    fitting,
     is_unit,
     joined,
-    matching,
     time_between,
     to_digits,
 )
@@ -688,8 +688,7 @@ class _Maker:
             fits = like_regex(pattern.value.lower()).fullmatch
             holds = _refusing("ilike", lambda text: fits(text.lower()) is not None)
             return Typed(spread(functions[:1], holds), BOOLEAN)
-        search = matching(pattern.value).search
-        holds = _refusing(tree.function, lambda text: search(text) is not None)
+        holds = _refusing(tree.function, fitting(pattern.value))
         return Typed(spread(functions[:1], holds), BOOLEAN)
 
     def _tried(self, tree: Call, operator: str, parts: list[Typed]) -> Typed:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyflinkcep.eql.conditions import FieldColumn, Fields
 from pyflinkcep.eql.patterns import LOWER, UPPER
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.sql_functions import matching, plain_regex
+from pyflinkcep.expressions.sql_functions import fitting, plain_regex
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
@@ -150,13 +150,13 @@ def _flags(found: pa.Array) -> Flags:
 
 
 def _fitting(texts: pa.Array, pattern: str) -> Flags:
-    search, plain = matching(pattern).search, plain_regex(pattern)
+    fits, plain = fitting(pattern), plain_regex(pattern)
     if plain is not None:
         # Arrow's expressions know no more than 1000 repetitions, and nothing of what is around.
         with suppress(pa.ArrowInvalid):
             return _flags(pc.match_substring_regex(texts, plain))
     listed: Sequence[str] = texts.to_pylist()
-    return np.fromiter((search(text) is not None for text in listed), np.bool_, len(listed))
+    return np.fromiter(map(fits, listed), np.bool_, len(listed))
 
 
 @attrs.frozen(eq=False, slots=False)

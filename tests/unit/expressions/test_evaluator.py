@@ -309,3 +309,25 @@ def test_arrays_have_spark_types() -> None:
     assert removed.function({"an": [1, 2, None], "q": Decimal(1)}) == [Decimal(2), None]
     for sql in ("array_compact(null)", "map_values(null)", "slice(null, 1, 1)"):
         assert event_value(sql, types).type == array_of(VOID)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected"),
+    [
+        ("a foo b", r"\bfoo\b", True), ("foo–bar", r"\bfoo\b", True), ("afoo", r"\bfoo", False),
+        ("naïve foo", r"\bfoo", True), ("éfoo", r"\bfoo", None), ("fooé", r"foo\B", None),
+        ("日foo", r"\bfoo", None), ("e\u0301foo", r"\bfoo", None), ("éfoo", r"foo\b", True),
+    ],
+)  # fmt: skip
+def test_words_of_other_letters_are_those_of_no_one_java(
+    text: str, pattern: str, expected: bool | None
+) -> None:
+    """Where Java 17 and later ones differ about the ends of words, a regular expression is refused."""
+    quoted = pattern.replace("\\", "\\\\")
+    for sql in (f"name rlike '{quoted}'", f"regexp_extract(name, '({quoted})') <> ''"):
+        asked = Pattern.begin("a").where(sql)
+        if expected is None:
+            with pytest.raises(NotSupportedError, match="Java 17 and later ones read otherwise"):
+                match(asked, [{"name": text}])
+        else:
+            assert len(match(asked, [{"name": text}])) == expected
