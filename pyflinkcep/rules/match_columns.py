@@ -201,16 +201,20 @@ class _Matches:
                 until = int(np.searchsorted(ends[:end], first + step, "right"))
                 until = max(until, begin + 1)
                 until_event = int(ends[until - 1])
-                events = _joined(
+                events = [
                     opening.take(integers(kinds[first:until_event])),
                     shown.take(integers(places[: until_event - first])),
-                )
-                offsets = integers(np.r_[0, ends[begin:until] - first].astype(np.int32))
+                ]
+                sizes = np.diff(ends[begin:until], prepend=first)
+                if (sizes != 1).any():
+                    offsets = integers(np.r_[0, np.cumsum(sizes)].astype(np.int32))
+                    lists = pa.ListArray.from_arrays(offsets, _joined(*events))
+                    events = [pc.binary_join(lists, "")]
                 texts = _joined(
                     heads.take(integers(self.part_of[begin:until])),
                     keys.array(begin, until),
-                    pc.binary_join(pa.ListArray.from_arrays(offsets, events), ""),
-                    closing.take(integers((ends > firsts)[begin:until].astype(np.int8))),
+                    *events,
+                    closing.take(integers((sizes > 0).astype(np.int8))),
                 )
                 digests.append(_digests(texts))
                 places = places[until_event - first :]
