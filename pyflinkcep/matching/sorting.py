@@ -26,7 +26,7 @@ from pyflinkcep.matching.order import order_by, order_with_ties, pieces_in_order
 BUDGET_BYTES = 96 * 1024 * 1024
 _RUNS = 3  # per budget: so that events that do not fit take little more memory than it
 _BLOCKS = 16  # per run: how finely runs can be cut
-_SAMPLES = 4  # per block: how finely its size is known
+_SAMPLES = 2  # per block: how finely its size is known
 # (the key's parts, time in milliseconds), comparable; null parts sort first.
 Place = tuple[Any, ...]
 
