@@ -258,7 +258,7 @@ class SharedEvents:
                 least, best, bounds = found[1] - found[0], place, found
         if ranges is None or best < 0:
             return None
-        rows = np.sort(columns[best].rows[bounds[0] : bounds[1]])
+        rows = columns[best].rows_between(*bounds)
         for place, own in enumerate(ranges):
             if place != best:
                 rows = columns[place].among(rows, own)

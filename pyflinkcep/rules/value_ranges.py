@@ -186,6 +186,13 @@ class OrderedColumn:
         begin = int(self.values.searchsorted(low))
         return begin, int(self.values.searchsorted(high, "right"))
 
+    def rows_between(self, begin: int, end: int) -> Rows:
+        """Return the rows from one place to another, in order."""
+        rows = self.rows[begin:end]
+        if begin < end and self.values[begin] == self.values[end - 1]:
+            return rows  # those of one value are in order
+        return np.sort(rows)
+
     def _numbers(self, own: ValueRange) -> tuple[int, int]:
         if own.text is None or self.texts is None:
             return own.low, own.high
