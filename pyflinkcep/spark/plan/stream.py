@@ -74,7 +74,7 @@ from pyflinkcep.spark.worker.pack import (
     UnpackTask,
 )
 from pyflinkcep.spark.worker.processor import CepProcessor
-from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
+from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, RECORDS, STAGES, SUMS
 
 # Returns the output of a final watermark, given the events, the checkpoint and the number of the
 # operator. It can be pickled.
@@ -301,7 +301,7 @@ class StreamOutput:
     unpack: UnpackTask | RowsTask | ToldTask  # Makes it from the operator's results
     schema: StructType  # Its columns
     held_back: HeldBack  # How far behind the watermark the times in it can be
-    # The outputs for events left out, by their columns in the operator's output; without an output
+    # The outputs for events left out, by their parts of the operator's output; without an output
     # they are dropped and counted.
     sides: Mapping[str, str] = attrs.field(factory=dict)
     what: str = ""  # What its rows are, in the name of the job; empty for matches
@@ -533,7 +533,7 @@ def _taken(events: DataFrame) -> set[str]:
     return {node.name() for node in nodes if node.nodeName() == "CollectMetrics"}
 
 
-_NAMES = (*SUMS, *PATTERN_SUMS, LARGEST, *EARLIEST)
+_NAMES = (*RECORDS, *SUMS, *PATTERN_SUMS, LARGEST, *EARLIEST)
 
 
 def observed_columns(
@@ -544,14 +544,14 @@ def observed_columns(
     if is_guarded:
         left_out[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")
     metrics = {
-        metric: _total("0" if side in sides else count)
+        metric: _total("0" if side in sides else _number(count))
         for side, (count, metric) in left_out.items()
     }
     metrics |= {
-        "numNullRecordsDropped": _total("nullRecords"),
-        "numPartialMatchesDropped": _total("droppedMatches"),
-        "stateBytesRead": _total("stateBytesRead"),
-        "stateBytesWritten": _total("stateBytesWritten"),
+        "numNullRecordsDropped": _total(_number("nullRecords")),
+        "numPartialMatchesDropped": _total(_number("droppedMatches")),
+        "stateBytesRead": _total(_number("stateBytesRead")),
+        "stateBytesWritten": _total(_number("stateBytesWritten")),
         **_counted(is_pattern=bool(stages)),
         **_by_stage(stages),
     }
@@ -578,7 +578,7 @@ def _counted(*, is_pattern: bool) -> dict[str, str]:
 def _by_stage(stages: Mapping[str, int]) -> dict[str, str]:
     """Return the partial matches by the stage of their last event."""
     counts = [
-        f"{_total(f'get(counts, {STAGES + number})')} AS {quoted(stage)}"
+        f"{_total(f'get(counts, {len(RECORDS) + STAGES + number})')} AS {quoted(stage)}"
         for stage, number in stages.items()
     ]
     return {"partialMatches": f"struct({', '.join(counts)})"} if counts else {}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
@@ -24,7 +24,7 @@ from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import MAIN, tagged
 from pyflinkcep.spark.worker.noted_log import NotedLog
-from pyflinkcep.spark.worker.pack import TOLD, PackTask
+from pyflinkcep.spark.worker.pack import TOLD, PackTask, parts_of
 from pyflinkcep.spark.worker.rules_task import RulesPackTask, SendingTask
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -190,10 +190,7 @@ class ToldTask:
         """Yield the rows."""
         schema = arrow_schema(self.schema)
         for batch in batches:
-            for column, output in (("events", MAIN), (TOLD, self.name)):
-                for table in _tables(batch.column(column)):
+            rows = parts_of(batch)
+            for name, output in (("events", MAIN), (TOLD, self.name)):
+                for table in (read_table(row[name]) for row in rows if row[name] is not None):
                     yield from (tagged(output, part, schema) for part in table.to_batches())
-
-
-def _tables(column: Iterable[pa.Scalar]) -> Iterator[pa.Table]:
-    return (read_table(own.as_py()) for own in column if own.is_valid)

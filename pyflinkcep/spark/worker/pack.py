@@ -296,9 +296,11 @@ class PackTask:
             )
 
 
-# The columns of the operator's output with events that came too late, or are too far ahead.
+# The parts of the operator's output with events that came too late, or are too far ahead.
 LATE, AHEAD, NULLS = "late", "ahead", "nulls"
-TOLD = "told"  # The column with what became of publications of rules
+TOLD = "told"  # The part with what became of publications of rules
+# What a bucket returns as bytes: its results and their events, or rows; events left out.
+PARTS = ("numbers", "events", LATE, AHEAD, NULLS, TOLD)
 _PORTION_BYTES = 4 << 20  # The least bytes of results to turn into rows at a time
 
 
@@ -309,7 +311,7 @@ class UnpackTask:
     layout: Layout  # The events' columns
     stages: Sequence[str]  # The names of stages in matches
     consumer: Consumer  # Turns matches into rows
-    sides: Mapping[str, str]  # The outputs for events left out, by the columns that they come in
+    sides: Mapping[str, str]  # The outputs for events left out, by the parts that they come in
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the output of packed results."""
@@ -319,7 +321,7 @@ class UnpackTask:
             opened(self.consumer, context, "a function"),
         ):
             for batch in batches:
-                rows = batch.to_pylist()
+                rows = parts_of(batch)
                 for results in _portions([row for row in rows if row["numbers"] is not None]):
                     yield from self._consumed(results, reader)
                 for side, output in self.sides.items():
@@ -349,6 +351,11 @@ class UnpackTask:
             yield from to_batches(self.consumer, {output: rows})
 
 
+def parts_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return what buckets returned: :data:`PARTS` by name, None for one that is missing."""
+    return [dict(zip(PARTS, parts, strict=True)) for parts in batch.column("parts").to_pylist()]
+
+
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
     """Yield the results of buckets, small ones combined since each portion has a fixed cost."""
     portion: list[dict[str, Any]] = []
@@ -370,9 +377,9 @@ class RowsTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
         for batch in batches:
-            for events in batch.column("events").to_pylist():
-                if events is not None:
-                    yield from read_table(events).to_batches()
+            for row in parts_of(batch):
+                if row["events"] is not None:
+                    yield from read_table(row["events"]).to_batches()
 
 
 def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:

@@ -64,6 +64,16 @@ class CountedTask:
             yield batch
 
 
+# What is added up of any stream, first of all counters.
+RECORDS = (
+    "lateRecords",
+    "aheadRecords",
+    "nullRecords",
+    "droppedMatches",
+    "stateBytesRead",
+    "stateBytesWritten",
+)
+
 # What is added up, of any stream.
 SUMS = (
     "numMatches",
