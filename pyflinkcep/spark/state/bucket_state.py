@@ -196,6 +196,7 @@ def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_chang
 
 _LARGE_PAGE = 256 * 1024
 _LARGE_COMMON = 256 * 1024
+_FEW_GROUPS = 16  # With more a bucket's common page may be larger: pages are not to be small
 _SMALL_COMMON = 16 * 1024
 _LARGE_RECENT = 64 * 1024
 _COMMON_CODE = -1
@@ -237,6 +238,8 @@ class BucketState:
             self._before = storage.read_index()
             self.index = BucketIndex.load(self._before, fingerprint, on_change, unsaid)
         self._to_split: list[int] = []
+        own_groups = shape.key_groups.count // shape.key_groups.bucket_count
+        self._large_common = _LARGE_COMMON * max(1, own_groups // _FEW_GROUPS)
 
     # --- pages
 
@@ -306,7 +309,7 @@ class BucketState:
         if len(data) <= _SMALL_COMMON:
             self._remove_page(COMMON)
             self.index.common = data
-        elif len(data) <= _LARGE_COMMON or len(page) == 1:
+        elif len(data) <= self._large_common or len(page) == 1:
             self.index.common = None
             self._storage.write_page(COMMON, data)
         else:

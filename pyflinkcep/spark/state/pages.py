@@ -36,6 +36,20 @@ def write_table(table: pa.Table) -> bytes:
     return data
 
 
+def write_tables(tables: Sequence[pa.Table]) -> pa.Array:
+    """Return tables as :func:`write_table` writes them, in one buffer; None for an empty one."""
+    sink, ends = pa.BufferOutputStream(), [0]
+    for table in tables:
+        if table.num_rows:
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+        ends.append(sink.tell())
+    is_there = pa.array([table.num_rows > 0 for table in tables], pa.bool_())
+    offsets = pa.array(ends, pa.int32())
+    buffers = [is_there.buffers()[1], offsets.buffers()[1], sink.getvalue()]
+    return pa.Array.from_buffers(pa.binary(), len(tables), buffers)
+
+
 def read_table(data: bytes) -> pa.Table:
     """Return the table that :func:`write_table` wrote."""
     return pa.ipc.open_stream(data).read_all()

@@ -170,6 +170,51 @@ class Arrivals:
 
 
 @attrs.frozen(eq=False)
+class TimedEvents:
+    """Events in order of arrival, with their times, which are computed once."""
+
+    table: pa.Table
+    times: Ints  # Epoch milliseconds
+
+    def __len__(self) -> int:
+        """Return the number of events."""
+        return len(self.times)
+
+    @classmethod
+    def joined(cls, parts: Sequence[TimedEvents]) -> TimedEvents:
+        """Return several parts, at least one, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        tables = pa.concat_tables([part.table for part in parts])
+        return cls(tables, np.concatenate([part.times for part in parts]))
+
+    @property
+    def earliest(self) -> int:
+        """The time of the first event."""
+        return int(self.times.min())
+
+    def divide(self, watermark: int) -> tuple[TimedEvents, TimedEvents]:
+        """Return the events after a watermark, and the others."""
+        reached = is_late(self.times, watermark)
+        count = int(np.count_nonzero(reached))
+        if reached[:count].all():  # as from most sources, in order of time: nothing is copied
+            waiting = TimedEvents(self.table.slice(count), self.times[count:])
+            return waiting, TimedEvents(self.table.slice(0, count), self.times[:count])
+        return self._only(~reached), self._only(reached)
+
+    def _only(self, chosen: Flags) -> TimedEvents:
+        return TimedEvents(self.table.filter(pa.array(chosen)), self.times[chosen])
+
+
+def divided(
+    parts: Sequence[TimedEvents], watermark: int
+) -> tuple[list[TimedEvents], list[TimedEvents]]:
+    """Return the events of parts after a watermark, and the others; no part is empty."""
+    both = [part.divide(watermark) for part in parts]
+    return [one for one, _ in both if len(one)], [other for _, other in both if len(other)]
+
+
+@attrs.frozen(eq=False)
 class BucketOutput:
     """The results of the work on a bucket."""
 
@@ -242,21 +287,23 @@ class BucketWork:
             is_due = any(earliest <= now for earliest in self.index.segments.values())
             if is_due or self.state.waiting_pages(now):
                 # The source's watermark passed these before the events arrived, as in Flink.
-                outputs.append(BucketOutput(*self._advance(None, now)))
+                outputs.append(BucketOutput(*self._advance((), now)))
             self.reached = now
         late_count = sum(count_late(times, self.reached) for times in arrivals.dropped)
         ahead_count = sum(count_ahead(times, latest) for times in arrivals.dropped)
-        fresh = late = ahead = None
-        if arrivals.tables:
-            fresh, late = self._divide(pa.concat_tables(arrivals.tables), self.reached)
-            late_count += 0 if late is None else late.num_rows
-            if latest < arrivals.latest:
-                ahead, within = self._divide(fresh, latest)
-                fresh = fresh.slice(0, 0) if within is None else within
-                ahead_count += ahead.num_rows
+        fresh, late = divided([self._timed(table) for table in arrivals.tables], self.reached)
+        late_count += sum(map(len, late))
+        ahead: list[TimedEvents] = []
+        if latest < arrivals.latest:
+            ahead, fresh = divided(fresh, latest)
+            ahead_count += sum(map(len, ahead))
         watermark = max(now, self.reached, self._plan.watermark_of(latest))
         found, events = self._advance(fresh, watermark)
-        return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count, told)]
+        left_out = [TimedEvents.joined(parts).table if parts else None for parts in (late, ahead)]
+        return [
+            *outputs,
+            BucketOutput(found, events, left_out[0], late_count, left_out[1], ahead_count, told),
+        ]
 
     def _believed(self, arrivals: Arrivals, now: int) -> tuple[int, int]:
         """Return the watermark before the micro-batch, and its latest event time to be believed."""
@@ -270,44 +317,36 @@ class BucketWork:
         latest = believed(arrivals.spans, last, task.plan.max_ahead_ms)
         return now, MIN_WATERMARK if latest is None else latest
 
-    def _advance(self, fresh: pa.Table | None, watermark: int) -> tuple[Found, EventStore]:
+    def _advance(self, fresh: Sequence[TimedEvents], watermark: int) -> tuple[Found, EventStore]:
         """Advance time to a watermark, for new events too."""
         self.reached = watermark
         due = self._take_due(fresh)
-        return self._match(due, self._plan.layout.times_ms(due))
+        return self._match(due.table, due.times)
 
     # --- the queue
 
-    def _divide(self, table: pa.Table, watermark: int) -> tuple[pa.Table, pa.Table | None]:
-        """Return the events after a watermark, and the others if any."""
-        reached = is_late(self._plan.layout.times_ms(table), watermark)
-        if not reached.any():
-            return table, None
-        return table.filter(pa.array(~reached)), table.filter(pa.array(reached))
+    def _timed(self, table: pa.Table) -> TimedEvents:
+        return TimedEvents(table, self._plan.layout.times_ms(table))
 
-    def _take_due(self, fresh: pa.Table | None) -> pa.Table:
+    def _take_due(self, fresh: Sequence[TimedEvents]) -> TimedEvents:
         """Take the events that the watermark has reached; leave the others in the queue."""
-        state, due = self.state, []
+        state, due = self.state, list[TimedEvents]()
         for number, earliest in list(self.index.segments.items()):
             if earliest > self.reached:
                 continue
-            waiting, reached = self._divide(state.read_segment(number), self.reached)
-            if reached is not None:
+            waiting, reached = self._timed(state.read_segment(number)).divide(self.reached)
+            if len(reached):
                 due.append(reached)
-            if waiting.num_rows:
-                state.write_segment(number, waiting, self._earliest(waiting))
+            if len(waiting):
+                state.write_segment(number, waiting.table, waiting.earliest)
             else:
                 state.remove_segment(number)
-        if fresh is not None:
-            waiting, reached = self._divide(fresh, self.reached)
-            if reached is not None:
-                due.append(reached)
-            if waiting.num_rows:
-                state.append_events(waiting, self._earliest(waiting), self._plan.dropped)
-        return pa.concat_tables(due) if due else self._plan.schema.empty_table()
-
-    def _earliest(self, events: pa.Table) -> int:
-        return int(self._plan.layout.times_ms(events).min())
+        later, reached_now = divided(fresh, self.reached)
+        due += reached_now
+        if later:
+            waiting = TimedEvents.joined(later)
+            state.append_events(waiting.table, waiting.earliest, self._plan.dropped)
+        return TimedEvents.joined(due or [self._timed(self._plan.schema.empty_table())])
 
     # --- matching
 

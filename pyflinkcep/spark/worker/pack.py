@@ -24,7 +24,7 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.pages import read_table, write_table
+from pyflinkcep.spark.state.pages import read_table, write_table, write_tables
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
 from pyflinkcep.spark.worker.runtime import partition_number, running
@@ -251,10 +251,12 @@ class PackTask:
         chosen = np.arange(len(ids)) if for_all else np.flatnonzero(sizes)
         if not len(chosen):  # then any bucket may count the late ones
             chosen = np.asarray([place[1] % len(ids)])
-        data = [
-            write_table(ordered.slice(start, size)) if size else None
-            for start, size in zip(bounds[chosen].tolist(), sizes[chosen].tolist(), strict=True)
-        ]
+        data = write_tables(
+            [
+                ordered.slice(start, size)
+                for start, size in zip(bounds[chosen].tolist(), sizes[chosen].tolist(), strict=True)
+            ]
+        )
         rest = [None] * (len(data) - 1)
         others = [write_times(times) if len(times) else None, *rest]
         null_count, without = sum(part.num_rows for part in nulls), None
@@ -267,7 +269,7 @@ class PackTask:
             pa.array(ids[chosen]),
             pa.array(np.full(len(data), place[0], np.int32)),
             pa.array(np.full(len(data), place[1], np.int32)),
-            pa.array(data, pa.binary()),
+            data,
             pa.array(others, pa.binary()),
             pa.array([latest] * len(data), pa.int64()),
             pa.array([told] * len(data), pa.binary()),
