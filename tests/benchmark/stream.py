@@ -42,7 +42,7 @@ def measure_stream(
     """
     per_file = max(1, micro_batch // _FILES_PER_BATCH)
     events = read_stream(spark, write_events(source, cache, per_file), _FILES_PER_BATCH)
-    result = stream_matches(events, workload, variant)
+    result = stream_matches(events, workload, variant, parallelTasks=_tasks(spark))
     observed = result.toDF().observe(_ANSWER, *answer_columns(result.toDF()))
     with tempfile.TemporaryDirectory() as checkpoint:
         with PeakMemory() as memory:
@@ -78,9 +78,14 @@ def read_stream(spark: SparkSession, folder: Path, files: int) -> DataFrame:
     return reader.parquet(str(folder)).withWatermark("ts", _DELAY)
 
 
-def stream_matches(events: DataFrame, workload: Workload, variant: str) -> Any:
+def stream_matches(events: DataFrame, workload: Workload, variant: str, **settings: Any) -> Any:
     """Return the matches, as a result that can be flushed; no event is late here."""
-    return CEP.pattern(keyBy(events, "key"), workload.pattern(variant)).toDF()
+    return CEP.pattern(keyBy(events, "key"), workload.pattern(variant), **settings).toDF()
+
+
+def _tasks(spark: SparkSession) -> int:
+    """Return the power of two of tasks that is enough for all cores."""
+    return 1 << (spark.sparkContext.defaultParallelism - 1).bit_length()
 
 
 def start_query(writer: Any, checkpoint: str) -> StreamingQuery:

@@ -124,6 +124,21 @@ def test_a_key_is_in_one_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(bucket.pages()) > 4
 
 
+@pytest.mark.parametrize(("few_groups", "pages"), [(16, range(50, 200)), (1, range(1, 2))])
+def test_a_bucket_of_many_groups_has_larger_pages(
+    monkeypatch: pytest.MonkeyPatch, few_groups: int, pages: range
+) -> None:
+    """How large the common page may be depends on the groups that it would be divided into."""
+    monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 20_000)
+    monkeypatch.setattr(bucket_state, "_SMALL_COMMON", 100)
+    monkeypatch.setattr(bucket_state, "_FEW_GROUPS", few_groups)
+    bucket = Bucket(a_to_b(window_ms=None), key_groups=64)
+    bucket.batch([event(f"k{k}", 10, "a", k) for k in range(200)], 5)
+    bucket.batch([], 15)
+
+    assert len(bucket.pages()) in pages
+
+
 def test_few_keys_read_and_write_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that touches one key reads and writes one page of many."""
     monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 1000)

@@ -26,7 +26,7 @@ from pyflinkcep.matching import stretches
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.matching.stretches import needed_stretches, rows_of_needed_keys
-from pyflinkcep.spark.state.pages import read_table
+from pyflinkcep.spark.state.pages import read_table, write_table, write_tables
 from pyflinkcep.spark.worker import pack as packing
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times, write_times
@@ -212,6 +212,14 @@ def test_much_is_packed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["position"] for row in rows] == list(range(len(rows)))
     assert len(rows) > 5
     assert [n for row in rows for n in ids(row["data"])] == list(range(100))
+
+
+def test_tables_in_one_buffer_are_as_those_alone() -> None:
+    """Each is what it would be by itself; one without rows is nothing."""
+    table = pa.table({"n": [1, 2, 3], "s": ["a", None, "ccc"]})
+    parts = [table.slice(0, 2), table.slice(0, 0), table.slice(2)]
+
+    assert write_tables(parts).to_pylist() == [write_table(parts[0]), None, write_table(parts[2])]
 
 
 def test_packing_again_gives_the_same_bytes() -> None:
