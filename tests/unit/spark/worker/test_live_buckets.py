@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -187,6 +188,24 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@attrs.define(eq=False)
+class Life:
+    """A version of a rule while it is in force, with the events of its micro-batches."""
+
+    make: Made
+    begin: int = 0  # The time of the first events that it sees
+    end: int = 1 << 40  # And of the first that it sees no longer, of those to come
+    begins: list[Event] = attrs.field(factory=list)  # What may begin its matches
+    sees: list[Event] = attrs.field(factory=list)
+
+    def take(self, batch: Sequence[Event]) -> None:
+        """Take in a micro-batch."""
+        own = [event for event in batch if event["t"] >= self.begin]
+        begins = [event for event in own if event["t"] < self.end]
+        self.begins += begins
+        self.sees += own if self.make("").whenReplaced == "finish" else begins
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_each_version_sees_the_events_of_its_micro_batches(
     tmp_path: Path, notes: Path, seed: int
@@ -194,48 +213,49 @@ def test_each_version_sees_the_events_of_its_micro_batches(
     """
     Whatever changes between micro-batches, matches are those of each life on its own events.
 
-    So it is whether conditions are asked where events are packed or where they arrive.
+    So it is whether conditions are asked where events are packed or where they arrive. Of two
+    versions, the time from which on the new one is valid may decide.
     """
     choose, log = random.Random(seed), RuleLog(tmp_path / "log")
     bucket = LiveBucket(log, notes=notes if seed % 2 else None)
     names = ("sequence", "single", "next", "chain", "counted", "query")
-    lives: list[tuple[Made, list[Event], list[Event]]] = []  # With what begins, and all it sees
-    now: dict[str, int] = {}  # The life of each rule in force
-    off: dict[str, Made] = {}  # Those that are paused
+    lives: dict[str, list[Life]] = {name: [] for name in names}  # The last may be in force
+    changes = ["publish", "publish", "publish from", "pause", "resume", "remove", "", "", ""]
+    states = dict.fromkeys(names, "none")
     versions = dict.fromkeys(names, 0)
     for number in range(9):
         for name in names:
-            change = choose.choice(["publish", "publish", "pause", "resume", "remove", "", "", ""])
-            if change == "publish" or not versions[name]:
+            change = choose.choice(changes)
+            own, state, begin = lives[name], states[name], 0
+            if change.startswith("publish") or not versions[name]:
                 versions[name] += 1
                 make = made_rule(choose, name, versions[name])
-                log.publish([make("")])
-                now.pop(name, None)
-                off.pop(name, None)
-            elif change == "resume" and name in off:
-                make = off.pop(name)
+                if change == "publish from":
+                    begin = 1000 + 75 * number + choose.randrange(200)
+                    log.publish([make("")], validFrom=datetime.fromtimestamp(begin / 1000, UTC))
+                else:
+                    log.publish([make("")])
+                states[name] = "on"
+            elif change == "resume" and state == "paused":
                 log.resume(name)
-            elif change in ("pause", "remove") and name in now:
-                make = lives[now.pop(name)][0]
+                make, begin, states[name] = own[-1].make, own[-1].begin, "on"
+            elif change in ("pause", "remove") and state == "on":
                 (log.pause if change == "pause" else log.remove)(name)
-                if change == "pause":
-                    off[name] = make
-                continue
+                states[name] = f"{change}d"
             else:
                 continue
-            now[name] = len(lives)
-            lives.append((make, [], []))
+            for life in own:
+                life.end = min(life.end, begin)
+            if states[name] == "on":
+                own.append(Life(make, begin))
         batch = events(choose, 25 * number, 25)
-        for place, (make, begins, sees) in enumerate(lives):
-            if place in now.values():
-                begins += batch
-            if place in now.values() or make("").whenReplaced == "finish":
-                sees += batch
+        for life in itertools.chain.from_iterable(lives.values()):
+            life.take(batch)
         bucket.batch(batch)
     bucket.close()
     wanted: Counter[str] = Counter()
-    for make, begins, sees in lives:
-        wanted += expected(make, sees, begins)
+    for life in itertools.chain.from_iterable(lives.values()):
+        wanted += expected(life.make, life.sees, life.begins)
     assert bucket.ids() == wanted
     assert not [one for one in bucket.told if one["problem"]]
     stored = bucket.storage.read_rules()
