@@ -34,7 +34,7 @@ _MOST_COLUMNS = 6  # C moves at most 8: the row, the time, words of conditions, 
 _BITS = 63  # of conditions in a word
 _LOWER = 2**32 - 1  # The lower half of a time
 _ROOM = 4  # How many numbers for each event the counts of keys may take, in all parts together
-_MOST_BYTES = 5 << 26  # of events that are in their order at one time, unless a key has more
+_MOST_BYTES = 7 << 26  # of events that are in their order at one time, unless a key has more
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
