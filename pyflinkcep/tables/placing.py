@@ -316,9 +316,8 @@ class _Work:
         codes, lower = both
         needed = job.needed
         rows: Any = None if needed is None else np.empty(size, np.int32)
-        # All times, and fields, are read again when they are moved.
-        are_few = needed is not None and not job.fields
-        moments: list[_Moments] | None = [] if are_few and job.groups is not None else None
+        are_kept = job.groups is not None and not job.fields  # else they are read again with these
+        moments: list[_Moments] | None = [] if are_kept else None
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
