@@ -25,7 +25,11 @@ def compiler() -> str:
 
 def preloaded(of_threads: bool = False) -> Path | None:
     """Return the sanitizer's library, which must be loaded first; None if there is none."""
-    name = "libtsan.so" if of_threads else "libasan.so"
+    return _library("libtsan.so" if of_threads else "libasan.so")
+
+
+def _library(name: str) -> Path | None:
+    """Return a library that the compiler brings, or knows; None if there is none."""
     command = [*shlex.split(compiler()), f"-print-file-name={name}"]
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -49,7 +53,8 @@ def environment(library: Path, preload: Path) -> dict[str, str]:
     """Return the environment for a process that is to use a sanitized kernel."""
     return {
         **os.environ,
-        "LD_PRELOAD": str(preload),
+        # With C++'s library, without which a sanitizer ends a process in which Arrow throws.
+        "LD_PRELOAD": " ".join(map(str, filter(None, [preload, _library("libstdc++.so.6")]))),
         "PYTHONMALLOC": "malloc",  # Python's own allocator would hide the blocks' bounds
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # checked without it
         "UBSAN_OPTIONS": "print_stacktrace=1",
