@@ -50,9 +50,18 @@ def _json(value: Any, between: str = ",") -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC)  # whatever clock shows it
+    value = _in_utc(value)
     return value.isoformat() if hasattr(value, "isoformat") else f"{value}"
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a value, of a moment the one that UTC's clock shows, whichever clock showed it."""
+    is_moment = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(UTC) if is_moment else value
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else f"{_in_utc(value)}"
 
 
 def key_names(rule: Rule, stage: str) -> tuple[str, ...]:
@@ -165,7 +174,7 @@ class _Matches:
             places = () if part.keys is None else np.flatnonzero(self.part_of == number).tolist()
             for place, key in zip(places, part.keys or (), strict=True):
                 texts.put(place, [_json(key)], 0)
-                listed = [None if value is None else f"{value}" for value in key.values()]
+                listed = list(map(_text, key.values()))
                 values.put(slice(*offsets[place : place + 2]), listed, np.arange(len(listed)))
         keys = pa.MapArray.from_arrays(
             integers(offsets.astype(np.int32)), fields.array(), values.array()
@@ -389,7 +398,7 @@ def _key_texts(
             return _row_texts(own).to_pylist(), columns
     listed = [_values(table, name, rows) for name in names]
     shown = [_json(dict(zip(names, row, strict=True))) for row in zip(*listed, strict=True)]
-    return shown, [[None if value is None else f"{value}" for value in own] for own in listed]
+    return shown, [list(map(_text, own)) for own in listed]
 
 
 def _values(table: pa.Table, path: str, rows: Ints) -> list[Any]:

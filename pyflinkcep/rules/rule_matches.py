@@ -145,8 +145,8 @@ class RuleMatches(Sequence[RuleMatch]):
         Returns
         -------
         pyarrow.Table
-            ``rule``, ``version``, ``key`` (a map of texts), ``matchId``, ``matchTimestamp``, and
-            ``events``: a map of stages to lists of events.
+            ``rule``, ``version``, ``key`` (a map of texts, moments in UTC), ``matchId``,
+            ``matchTimestamp``, and ``events``: a map of stages to lists of events.
         """
         if self._events is None or not self._parts:
             texts, nothing = (pa.map_(pa.string(), to) for to in (pa.string(), pa.list_(pa.null())))

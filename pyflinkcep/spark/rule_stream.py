@@ -52,7 +52,7 @@ class RuleStream:
         Returns
         -------
         CepDataFrame
-            ``rule`` and ``version``; ``key``, a map of texts; ``matchId``, as in
+            ``rule`` and ``version``; ``key``, a map of texts, moments in UTC; ``matchId``, as in
             :class:`~pyflinkcep.rules.RuleMatch`; ``matchTimestamp``; and ``events``, a map of
             stages, variables or numbers of steps to arrays of structs of the events' columns. Rows
             are in no particular order.

@@ -50,7 +50,7 @@ def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
 
     def shown(row: dict[str, Any]) -> str:
         ids = {stage: [event["id"] for event in own] for stage, own in row["events"]}
-        return f"{row['rule']} {row['matchTimestamp']} {row['matchId']} {[*dict(row['key'])]} {ids}"
+        return f"{row['rule']} {row['matchTimestamp']} {row['matchId']} {[*row['key']]} {ids}"
 
     return Counter(map(shown, rows))
 

@@ -73,6 +73,23 @@ def test_ids_do_not_depend_on_a_clock() -> None:
     assert found.matchId == again.matchId
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_texts_of_keys_do_not_depend_on_a_clock(zone: str) -> None:
+    """A moment is shown as by the clock of UTC, also one of an array, as a stream does."""
+    at = pa.array([datetime(2023, 11, 14, 22, tzinfo=UTC)] * 2).cast(pa.timestamp("us", zone))
+    table = pa.table({"ts": [1, 2], "at": at, "every": [[one] for one in at], "n": [1, 2]})
+    rules = {
+        "pattern": Rule("", Pattern.begin("a").where("n = 1").next("b"), ("at",)),
+        "array": Eql("sequence by every [any where n == 1] [any where n == 2]"),
+    }
+    found = matchMany(rules, table, timestamp="ts").toArrow()
+
+    assert found["key"].to_pylist() == [
+        [("at", "2023-11-14 22:00:00+00:00")],
+        [("every", "2023-11-14 22:00:00+00:00")],
+    ]
+
+
 @pytest.mark.parametrize(("rules", "events"), [({"paid": PAID}, []), ({}, EVENTS)])
 def test_columns_without_matches(rules: Any, events: Any) -> None:
     """Without events or rules the table of matches has the columns that it has with them."""
@@ -195,9 +212,14 @@ def test_values_in_tables() -> None:
     assert len(found) > 3
     assert [row["matchId"] for row in rows] == [match.matchId for match in found]
     assert [dict(row["key"]) for row in rows] == [
-        {name: None if value is None else f"{value}" for name, value in match.key.items()}
-        for match in found
+        {name: _shown(value) for name, value in match.key.items()} for match in found
     ]
+
+
+def _shown(value: Any) -> str | None:
+    if isinstance(value, datetime):
+        value = value.astimezone(UTC)  # by the same clock on a table and on a stream
+    return None if value is None else f"{value}"
 
 
 @pytest.mark.parametrize(
