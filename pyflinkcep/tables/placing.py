@@ -97,7 +97,8 @@ class Placing:
             if not groups.groups:
                 yield self._nothing()
                 return
-            self = attrs.evolve(self, groups=groups)
+            yield from attrs.evolve(self, groups=groups)._by(module, source, threads, most)
+            return
         yield from self._by(module, source, threads, most)
 
     def _by(
@@ -105,11 +106,13 @@ class Placing:
     ) -> Iterator[Placed]:
         with naming_memory_errors("sorting events by key"):
             try:
-                yield from _Work.of(self, module, source, threads).placed(most)
-            except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Arrow cannot number such keys
-                assert self.keys.codes is not None
-                codes = pa.chunked_array([integers(self.keys.codes)])
-                yield from _Work.of(self, module, codes, threads).placed(most)
+                try:
+                    found = _Work.of(self, module, source, threads).placed(most)
+                except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # it cannot number such keys
+                    assert self.keys.codes is not None
+                    codes = pa.chunked_array([integers(self.keys.codes)])
+                    found = _Work.of(self, module, codes, threads).placed(most)
+                yield from found
             except ValueError as cause:  # values that are not between the ends that a footer tells
                 if self.groups is None:
                     raise
