@@ -157,4 +157,5 @@ def test_random_rules_of_all_kinds(
     order = np.argsort(list(map(arrived.index, table["id"].to_pylist())))
     memory = matchMany(rules, table.take(order), timestamp="time", type="name")
     found = Counter(f"{row.rule} {row.matchId}" for row in finished.rows)
+    assert found
     assert found == Counter(f"{one.rule} {one.matchId}" for one in memory)
