@@ -567,9 +567,9 @@ def scatter(
     """
     Write what events have in some columns to records, by the code (int32) of each.
 
-    `starts` has the next place (int32) of each code, and is moved on. Items have 1, 4 or 8 bytes,
-    and stand in a record from their column's offset on. Records are those of the places from
-    `first` on; events of other places are left out.
+    `starts` has the next place (int32) of each code, and is moved on. Items have 1, 2, 4 or 8
+    bytes, and stand in a record from their column's offset on. Records are those of the places
+    from `first` on; events of other places are left out.
     """
 
 def texts(data: Buffer, is_snappy: bool) -> tuple[bytes, bytes] | None:

@@ -284,14 +284,23 @@ def number_type(count: int) -> type[np.uint16 | np.int32]:
 def listed(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
     """Return for each event the conditions that hold for it: their codes, or else their numbers."""
     known = np.arange(len(held), dtype=number_type(len(held))) if codes is None else codes
-    counts = np.zeros(size + 1, np.int32)
-    for rows in held:
-        counts[rows + 1] += 1
-    offsets = np.cumsum(counts, dtype=np.int32)
-    numbers = np.empty(offsets[-1], known.dtype)
-    ends = offsets[:-1].copy()  # of what each has so far
-    for own, rows in zip(known, held, strict=True):
-        at = ends[rows]
-        numbers[at] = own
-        ends[rows] = at + 1
+    sizes = np.asarray(list(map(len, held)), np.int64)
+    ends, cuts = np.cumsum(sizes), [0]
+    while cuts[-1] < len(held):  # many rows at a time, but not all of them once more
+        first = cuts[-1]
+        most = ends[first] - sizes[first] + _AT_ONCE
+        cuts.append(max(int(np.searchsorted(ends, most, "right")), first + 1))
+    counts = np.zeros(size, np.int64)
+    for begin, end in pairwise(cuts):
+        counts += np.bincount(np.concatenate(held[begin:end]), minlength=size)
+    offsets = np.r_[0, np.cumsum(counts)].astype(np.int32)
+    module = compiled_module()
+    if module is None:
+        rows = np.concatenate([_NOTHING, *held])
+        numbers = np.repeat(known, sizes)[np.argsort(rows, kind="stable")]
+    else:
+        numbers, starts = np.empty(offsets[-1], known.dtype), offsets[:-1].copy()
+        for begin, end in pairwise(cuts):
+            own = np.repeat(known[begin:end], sizes[begin:end])
+            module.scatter(np.concatenate(held[begin:end]), starts, (own,), numbers, (0,), 0)
     return pa.ListArray.from_arrays(integers(offsets), integers(numbers))

@@ -14,7 +14,7 @@ import pytest
 
 from pyflinkcep import Pattern, Time, matchMany
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.rules import Rule
+from pyflinkcep.rules import Rule, alike_patterns
 from pyflinkcep.rules.running_patterns import RunningPatterns
 from pyflinkcep.spark.worker.rules_task import RulesMatching
 from tests.unit.spark.worker.rule_buckets import RuleBucket
@@ -103,3 +103,23 @@ def test_which_run_together() -> None:
     forms = [matching.rules.patterns[number].form for number in range(len(rules))]
     assert forms[0] == forms[1] != forms[2]
     assert forms[3] is forms[4] is None
+
+
+@pytest.mark.parametrize("has_kernel", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 7, 70_000])
+def test_lists_of_conditions(
+    monkeypatch: pytest.MonkeyPatch, count: int, *, has_kernel: bool
+) -> None:
+    """Each event has the numbers of what holds for it in order, or codes, however many there are."""
+    rng = random.Random(count)
+    monkeypatch.setattr(alike_patterns, "_AT_ONCE", 10)
+    if not has_kernel:
+        monkeypatch.setattr(alike_patterns, "compiled_module", lambda: None)
+    sizes = [rng.randrange(20) if number % 999 < 7 else 0 for number in range(count)]
+    held = [np.asarray(sorted(rng.sample(range(20), size)), np.int32) for size in sizes]
+    own = [[n for n in range(count) if sizes[n] and row in held[n]] for row in range(20)]
+
+    assert alike_patterns.listed(held, 20, None).to_pylist() == own
+    codes = np.arange(count, dtype=np.int64) << 40
+    coded = alike_patterns.listed(held, 20, codes).to_pylist()
+    assert coded == [[number << 40 for number in numbers] for numbers in own]

@@ -47,7 +47,7 @@ static int moved_open(
             return -1;
         Py_ssize_t width = from->itemsize, offset = PyLong_AsSsize_t(PyTuple_GetItem(offsets, i));
         if (offset == -1 && PyErr_Occurred()) return -1;
-        bool is_known = width == 1 || width == 4 || width == 8;
+        bool is_known = width == 1 || width == 2 || width == 4 || width == 8;
         bool is_inside = offset >= 0 && offset <= moved->records.itemsize - width;
         if (!is_known || !is_inside || from->len / width != size) {
             sizes_differ();
@@ -67,6 +67,7 @@ static void move_column(
     const int32_t *places, Py_ssize_t count) {
     switch (width) {
     case 1: MOVE(1); break;
+    case 2: MOVE(2); break;
     case 4: MOVE(4); break;
     default: MOVE(8);
     }
