@@ -185,6 +185,20 @@ def test_columns_that_are_nested_or_always_null(spark: SparkSession) -> None:
     assert sorted(found, key=str) == sorted(known, key=str)
 
 
+def test_equal_times(spark: SparkSession) -> None:
+    """Events of equal time are matched in the order of their source, whoever sends them."""
+    rows = [(number // 3_000, number % 7, number * 7919 % 1_000) for number in range(6_000)]
+    events = spark.createDataFrame(rows, "at bigint, user bigint, n bigint")
+    low = Pattern.begin("low").where("n < 500").next("high").where("n >= 500")
+    rules = [Rule("by user", low, ("user",)), Rule("of all", low)]
+
+    found = CEP.patterns(events, rules, timestamp="at").toDF().collect()
+
+    expected = matchMany(rules, events.toArrow(), timestamp="at")
+    assert len(expected.of("by user")) > 1_000
+    assert sorted(row.matchId for row in found) == sorted(match.matchId for match in expected)
+
+
 def test_ids_in_another_time_zone(spark: SparkSession) -> None:
     """Ids of matches are those of memory, whatever the session's time zone."""
     frame = _frame(spark, 4, 50).withColumn("at", F.timestamp_millis("at"))

@@ -15,10 +15,11 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import opened
-from pyflinkcep.matching.columns import HASH, Flags, Ints, table_of
+from pyflinkcep.matching.columns import HASH, POSITION, Flags, Ints, integers, table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.keys import mixed
 from pyflinkcep.matching.layout import Layout, is_among
+from pyflinkcep.matching.matcher import ranges
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -414,9 +415,13 @@ def unpack_results(
 # --- bounded events in packets: a shuffle moves a row of bytes for many, instead of their values
 
 PACKETS = StructType(
-    [StructField(BUCKET, IntegerType(), False), StructField("data", BinaryType(), False)]
+    [
+        StructField(BUCKET, IntegerType(), False),
+        StructField(POSITION, LongType(), False),
+        StructField("data", BinaryType(), False),
+    ]
 )
-"""A row for many events of one bucket."""
+"""A row for many events of one bucket, with the position of the first, which others follow."""
 
 # Spark hands a worker up to 10,000 rows at once, and releases before 4.1 however large they are.
 _PACKET_BYTES = 128 << 10
@@ -442,44 +447,63 @@ class Packets:
         groups = self.buckets.groups(mixed(places.view(np.uint64)))
         return self.buckets.buckets(groups)
 
-    def written(self, events: pa.Table, buckets: Ints) -> pa.RecordBatch:
-        """Return events, given in the order of their buckets, as rows."""
+    def portions(self, targets: int, row_bytes: int) -> Iterator[slice]:
+        """Yield some events at a time: about a packet of them for each bucket."""
+        # So few are put in another order by the fast caches of a processor.
+        most = max(_PACKET_BYTES * self.buckets.bucket_count // max(row_bytes, 1), 1)
+        return (slice(begin, begin + most) for begin in range(0, targets, most))
+
+    def written(self, events: pa.Table, buckets: Ints, position: int) -> pa.RecordBatch:
+        """Return events, given in the order of their buckets, as rows: each bucket's in order."""
         (whole,) = table_of(events.columns, self.schema).combine_chunks().to_batches()
         most = max(_PACKET_BYTES * whole.num_rows // max(whole.nbytes, 1), 1)
         ends = np.cumsum(np.bincount(buckets, minlength=self.buckets.bucket_count))
         ids = self.buckets.bucket_ids()
         own: list[int] = []
-        data: list[bytes] = []
+        firsts: list[int] = []
+        data: list[memoryview] = []
         begin = 0
         for bucket, end in zip(ids, ends.tolist(), strict=True):
             for first in range(begin, end, most):
                 own.append(bucket)
-                data.append(whole.slice(first, min(most, end - first)).serialize().to_pybytes())
+                firsts.append(position + first - begin)
+                data.append(memoryview(whole.slice(first, min(most, end - first)).serialize()))
             begin = end
-        columns = [pa.array(own, pa.int32()), pa.array(data, pa.binary())]
+        columns = [
+            pa.array(own, pa.int32()), pa.array(firsts, pa.int64()), pa.array(data, pa.binary())
+        ]  # fmt: skip
         return pa.RecordBatch.from_arrays(columns, names=PACKETS.fieldNames())
 
     def read(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events of rows."""
         held: list[pa.RecordBatch] = []
+        firsts: list[int] = []
         size = 0
         for batch in rows:
-            for data in batch.column("data").to_pylist():
-                held.append(pa.ipc.read_record_batch(pa.py_buffer(data), self.schema))
-                size += len(data)
+            positions = batch.column(POSITION).to_pylist()
+            for data, first in zip(batch.column("data"), positions, strict=True):
+                packet = data.as_buffer()
+                held.append(pa.ipc.read_record_batch(packet, self.schema))
+                firsts.append(first)
+                size += packet.size
                 if size >= _READ_BYTES:
-                    yield from _joined(held)
-                    held, size = [], 0
+                    yield from self._joined(held, firsts)
+                    held, firsts, size = [], [], 0
         if held:
-            yield from _joined(held)
+            yield from self._joined(held, firsts)
+
+    def _joined(self, batches: list[pa.RecordBatch], firsts: list[int]) -> list[pa.RecordBatch]:
+        """Return events in one piece, with their positions unless they came with others."""
+        table = pa.Table.from_batches(batches)
+        if POSITION not in self.schema.names:
+            sizes = np.asarray([batch.num_rows for batch in batches])
+            positions = ranges(np.asarray(firsts, np.int64), sizes)
+            table = table.append_column(POSITION, integers(positions))
+        found: list[pa.RecordBatch] = table.combine_chunks().to_batches()
+        return found
 
     def reading(
         self, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return a task on the events of rows."""
         return lambda rows: task(self.read(rows))
-
-
-def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return found

@@ -28,10 +28,17 @@ from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.pack import Packets, PackTask
-from pyflinkcep.spark.worker.runtime import fewer_collections, large_tables, running
+from pyflinkcep.spark.worker.runtime import (
+    fewer_collections,
+    large_tables,
+    partition_number,
+    running,
+)
 from pyflinkcep.tables.order import Rows
 
 _AT_LEAST, _AT_MOST = MOST_EVENTS, 1 << 20
+_ROW_BITS = 33  # of the numbers of a partition's rows
+_SENT_BYTES = 16  # of what is sent with an event, about
 _MOST_NUMBERS = 1 << 30  # of conditions that hold for events at once, if all do for all
 
 
@@ -47,13 +54,16 @@ class SendingTask:
 
     def run(self, packets: Packets, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want, in packets."""
+        position = partition_number() << _ROW_BITS
         with fewer_collections():
             for table in large_tables(batches, _at_once(len(self.rules.conditions))):
                 sent = self.rules.sent(table)
-                if len(sent.rows):
-                    buckets = packets.bucket_of(sent.targets)
-                    order = np.argsort(buckets.astype(np.uint16), kind="stable")
-                    yield packets.written(self._rows(table, sent, order), buckets)
+                row_bytes = table.nbytes // table.num_rows + _SENT_BYTES
+                for some in packets.portions(len(sent.rows), row_bytes):
+                    buckets = packets.bucket_of(sent.targets[some])
+                    order = np.argsort(buckets.astype(np.uint16), kind="stable") + some.start
+                    yield packets.written(self._rows(table, sent, order), buckets, position)
+                    position += len(order)
 
     def sent(self, table: pa.Table) -> tuple[pa.Table, Rows]:
         """Return a row for each place that wants an event, and which events are wanted."""

@@ -32,6 +32,7 @@ from pyflinkcep.sase import SaseQuery
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import common_kind, is_ansi
 from pyflinkcep.spark.plan.conditions import checked_conditions
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.job import Job, map_in_arrow, shuffle_partitions, watched
 from pyflinkcep.spark.plan.queries.job import in_session_zone
 from pyflinkcep.spark.plan.settings import JobSettings
@@ -93,7 +94,9 @@ class RulesJob:
 
     def run(self) -> DataFrame:
         """Run the job on bounded events."""
-        prepared = self.job.prepared(self.computed, positions=True)
+        # Spark's workers know which partition they have, and number its events themselves.
+        is_numbered = engine_of(self.job.given.sparkSession) is SPARK
+        prepared = self.job.prepared(self.computed, positions=not is_numbered)
         own = self.job.source.event_columns
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
         fields = [prepared.events.schema[name] for name in kept]
