@@ -15,6 +15,7 @@ from pyflinkcep.engines.correlations import Chain, Reading, links_of
 from pyflinkcep.engines.latest.machine import END
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.sigma.correlation import read_correlation
+from tests.seeds import each_seed
 
 BASE = "abc"
 
@@ -47,7 +48,7 @@ def drawn(choose: random.Random, count: int) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(250))
+@each_seed(250)
 def test_alerts_do_not_depend_on_when_state_is_stored(seed: int) -> None:
     """Whatever watermarks come between events, and however often all is stored, alerts are equal."""
     choose = random.Random(seed)

@@ -10,6 +10,7 @@ import pytest
 
 from pyflinkcep.engines import literals
 from pyflinkcep.engines.literals import LiteralTest, literal_hits
+from tests.seeds import each_seed
 
 
 def _encoded(texts: list[str]) -> tuple[bytes, np.ndarray]:
@@ -18,7 +19,7 @@ def _encoded(texts: list[str]) -> tuple[bytes, np.ndarray]:
 
 
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_all_that_is_there_is_found(
     seed: int, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pyflinkcep import Eql
 from pyflinkcep.rules.shared_events import Conditions, SharedEvents
 from pyflinkcep.tables.eql_match import trees_of
 from pyflinkcep.tables.field_values import EventFields
+from tests.seeds import each_seed
 
 _WORDS = ("=", "<", "<=", ">", ">=")
 _LIMITS = (-(1 << 63), (1 << 63) - 1)
@@ -40,7 +41,7 @@ def _test(choose: random.Random) -> str:
     return f"{value} {word} {column}" if choose.random() < 0.3 else f"{column} {word} {value}"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(20)
 def test_ranges_are_what_programs_find(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However a condition is answered, it holds for the same events in the same order."""
     choose = random.Random(seed)

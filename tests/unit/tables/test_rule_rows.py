@@ -16,6 +16,7 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.rule_rows import RuleTests
+from tests.seeds import each_seed
 
 JAVA: dict[str, list[str]] = {
     "a.b": ["a b", "axb"],
@@ -115,7 +116,7 @@ def test_literals_that_no_text_has() -> None:
 
 
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("seed", range(120))
+@each_seed(120)
 def test_events_are_those_for_which_conditions_hold(
     seed: int, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

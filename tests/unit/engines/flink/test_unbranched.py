@@ -14,6 +14,7 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.analysis import Unbranched
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from tests.seeds import each_seed
 
 CONDITIONS = ["n < 3", "n % 3 = 1", "n = 5 or n = 2", "n > 4", "n <> 7", "n IS NOT NULL"]
 
@@ -45,7 +46,7 @@ def events(random: np.random.Generator) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_matches_timeouts_and_stages_are_those_of_plain_python(seed: int) -> None:
     """Events one by one are matched by the plain path, those of a table by queues in C."""
     random = np.random.default_rng(seed)

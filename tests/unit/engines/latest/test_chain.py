@@ -12,6 +12,7 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, NotSupportedError, Pattern, WithinType, match
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.latest.machine import LatestMachine, LatestRule, Offer
+from tests.seeds import each_seed
 from tests.shorthand import ms
 
 A, B, C = "a = 1", "b = 1", "c = 1"
@@ -32,7 +33,7 @@ def _ids(matches: Any) -> list[list[int]]:
     return [[event["id"] for own in found.values() for event in own] for found in matches]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_two_stages_are_what_flink_can_say(seed: int) -> None:
     """A then B is: no other A between them, in a window a millisecond longer than its span."""
     events = _events(seed)
@@ -63,7 +64,7 @@ def _by_machine(events: list[dict[str, Any]]) -> Iterator[Any]:
     yield from machine.finish()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_stages_are_steps(seed: int) -> None:
     """A stage that repeats is as many steps, and a NOT stage is a missing one."""
     events = _events(seed)

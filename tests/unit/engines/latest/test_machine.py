@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import attrs
@@ -22,11 +23,12 @@ from pyflinkcep.engines.latest.machine import (
 )
 from pyflinkcep.errors import InvalidArgumentError, StateFormatError
 from pyflinkcep.kernel.module import compiled_module
+from tests.seeds import each_seed
 
 needs_latest = pytest.mark.skipif(compiled_module() is None, reason="no kernel")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Case:
     """Rules, times of events, and for each event its offers."""
 
@@ -35,6 +37,7 @@ class Case:
     offers: list[list[Offer]]
 
     @classmethod
+    @cache
     def random(cls, seed: int) -> Case:
         """Return rules of any form on a few keys."""
         rng = random.Random(seed)
@@ -74,6 +77,7 @@ class Case:
         )
 
 
+@cache
 def expected(case: Case) -> list[tuple[int, int, tuple[int, ...]]]:
     """Return the matches by the definition: all events are asked for each match."""
     found: list[tuple[int, int, tuple[int, ...]]] = []
@@ -135,7 +139,7 @@ def _ordered(found: Iterable[Any]) -> list[tuple[int, int, tuple[int, ...]]]:
     return [(match.rule, match.key, match.events) for match in matches]
 
 
-@pytest.mark.parametrize("seed", range(400))
+@each_seed(400)
 def test_matches_are_those_of_the_definition(seed: int) -> None:
     """Event by event the machine finds what asking all events would."""
     case = Case.random(seed)
@@ -152,7 +156,7 @@ RUNNING = {"plain": LatestColumns, "kernel": latest_rules}
 
 
 @pytest.mark.parametrize("running", RUNNING)
-@pytest.mark.parametrize("seed", range(400))
+@each_seed(400)
 def test_columns_give_the_matches_of_the_definition(seed: int, running: str) -> None:
     """All events at once, plain and in the kernel, give what asking all events would."""
     case = Case.random(seed)
@@ -162,7 +166,7 @@ def test_columns_give_the_matches_of_the_definition(seed: int, running: str) -> 
 
 
 @needs_latest
-@pytest.mark.parametrize("seed", range(300))
+@each_seed(300)
 def test_the_kernel_is_the_plain_machine(seed: int) -> None:
     """Batch by batch both decide the same matches and keep the same state, number by number."""
     case = Case.random(seed)
@@ -186,7 +190,7 @@ def test_the_kernel_is_the_plain_machine(seed: int) -> None:
 
 
 @needs_latest
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_long_rules_are_kept_apart(seed: int) -> None:
     """Rules of more steps than a number has bits match, and are written and read."""
     rng = random.Random(seed)
@@ -207,7 +211,7 @@ def test_long_rules_are_kept_apart(seed: int) -> None:
     assert len(found[0]) > 0
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(200)
 def test_state_is_written_and_read_between_events(seed: int) -> None:
     """State that is written, read and rid of garbage after each event gives the same matches."""
     case = Case.random(seed)
