@@ -207,6 +207,15 @@ def test_an_average_is_a_double() -> None:
 
 
 EVALUATIONS = ("nfa", "backtracking", "eventLists")
+PLAIN = ((4, 2), (18, 3), (38, 18), (38, 0))
+"""The types without C, where every decimal is one of Python's: small, large, two that overflow."""
+
+each_type = pytest.mark.parametrize(
+    ("digits", "each_path"),
+    [*((digits, "kernel") for digits in TYPES), *((digits, "plain") for digits in PLAIN)],
+    ids=str,
+    indirect=["each_path"],
+)
 
 
 def found(text: str, events: Any, evaluation: str) -> set[int]:
@@ -216,9 +225,8 @@ def found(text: str, events: Any, evaluation: str) -> set[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("each_path")
-@pytest.mark.parametrize("digits", TYPES, ids=str)
-def test_comparisons_are_exact(digits: tuple[int, int]) -> None:
+@each_type
+def test_comparisons_are_exact(digits: tuple[int, int], each_path: None) -> None:
     """To the last of 38 digits: lists and tables, joined and by runs."""
     events = pairs(*digits)
     table = as_table(events, *digits)
@@ -234,9 +242,8 @@ def test_comparisons_are_exact(digits: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("each_path")
-@pytest.mark.parametrize("digits", TYPES, ids=str)
-def test_calculations_agree(digits: tuple[int, int]) -> None:
+@each_type
+def test_calculations_agree(digits: tuple[int, int], each_path: None) -> None:
     """Every evaluation calculates alike; tests on Spark hold the values to Spark's."""
     table = as_table(pairs(*digits), *digits)
     for text in CALCULATIONS:
@@ -245,9 +252,8 @@ def test_calculations_agree(digits: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("each_path")
-@pytest.mark.parametrize("digits", TYPES, ids=str)
-def test_aggregates_are_exact(digits: tuple[int, int]) -> None:
+@each_type
+def test_aggregates_are_exact(digits: tuple[int, int], each_path: None) -> None:
     """Sums, averages and extremes of loops, in conditions and in what is returned."""
     expected: list[dict[str, Any]] = []
     of_size: dict[int, list[dict[str, Any]]] = {}
