@@ -24,6 +24,9 @@ _ENGINES = [
         "sequences/test_counts", "sequences/test_lists",
     )
 ]  # fmt: skip
+_MANY = ("test_a_bound_is_reached_in_time", "test_a_long_loop_needs_no_stack")
+"""The tests of hundreds of thousands of partial matches, which a quick run leaves to the whole one."""
+
 THREADS = ["tests/unit/matching/test_threads.py", "tests/unit/tables/test_placing.py"]
 _TABLES = ["tests/unit/tables/test_footers.py", "tests/unit/tables/test_pages.py"]
 SHARED = ["tests/unit/kernel", *_ENGINES, *_TABLES, *THREADS, "tests/conformance/test_kernel.py"]
@@ -46,7 +49,8 @@ def main(arguments: list[str]) -> int:
         if quick:  # Python's own blocks are most, and each remembers who asked for it
             chosen["ASAN_OPTIONS"] += ":malloc_context_size=1"
         pytest = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sanitized.plugin"]
-        pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]
+        left_out = ("test_sanitized", *(_MANY if quick else ()))
+        pytest += ["-p", "no:cacheprovider", "-k", " and ".join(f"not {name}" for name in left_out)]
         pytest += ["--capture=sys"]  # or else a report is lost with the process that it ends
         # It knows where memory is only if that is in the same place each time.
         if of_threads:  # and processes that are forked from it are not watched

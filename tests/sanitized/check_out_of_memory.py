@@ -44,7 +44,8 @@ _SEARCHED = "std-s7-140"
 """A case of the standard whose conditions look at the match, so that much is remembered."""
 
 _EACH = 20
-"""The number of first allocations that fail one by one; of the later ones each `_APART`-th fails."""
+"""The number of first allocations that fail one by one; of the later ones each `_APART`-th fails,
+and unless that is each of them, ever fewer of thousands."""
 _APART = int(os.environ.get("FAILURES_APART", "1"))
 
 _EVENTS = ["a1", "b1", "a2", "b2", "c1", "b3", "a3", "c2", "b4"]
@@ -111,13 +112,18 @@ def _memory_again() -> Iterator[None]:
     _module.fail_after(_NO_LIMIT)
 
 
+def _step(allowed: int) -> int:
+    """Return how many more allocations are to succeed next."""
+    return 1 if allowed < _EACH or _APART == 1 else max(_APART, allowed // 10)
+
+
 def _failing(scenario: Callable[[], Any]) -> Iterator[tuple[int, CepRuntimeError]]:
     """Run a scenario with ever more allocations that succeed, until all do."""
     gc.collect()
     gc.freeze()  # or else each collection looks at all that was ever imported
     allowed = -1
     while True:
-        allowed += 1 if allowed < _EACH else _APART
+        allowed += _step(allowed)
         _module.fail_after(allowed)
         try:
             scenario()
