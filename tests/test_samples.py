@@ -210,13 +210,19 @@ def test_suppressed_alerts_rules():
     ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def database():
+    """Return the address of one database for all samples, whose tables have different names."""
+    with postgresql() as dsn:
+        yield dsn
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["postgres_alerts", "suppressed_alerts"])
-def test_a_second_run_changes_nothing_in_postgresql(name, spark, capsys):
+def test_a_second_run_changes_nothing_in_postgresql(name, spark, database, capsys):
     """A second run from the start writes the same alerts, and the table has each once."""
     sample = load(name)
-    with postgresql() as dsn:
-        sample.main(spark, dsn)
+    sample.main(spark, database)
 
     shown = sample.__doc__.split("With a database it prints the table::")[1].split("Without")[0]
     assert capsys.readouterr().out.strip() == dedent(shown).strip()

@@ -10,7 +10,8 @@ from typing import Any
 from tests.conformance.cases import Case
 from tests.kernel_harness import HAS_KERNEL
 
-_SAMPLE = 100
+_SAMPLE = 250
+_PLAIN = 100
 
 
 def covering(cases: Sequence[Case], count: int) -> list[Case]:
@@ -34,12 +35,15 @@ def covering(cases: Sequence[Case], count: int) -> list[Case]:
 
 def enough(cases: Sequence[Case]) -> Sequence[Case]:
     """
-    Return the cases for what is around the matching: a sample if the kernel is off, but there.
+    Return the cases for what is around the matching: a sample, a small one if the kernel is off.
 
-    The rules themselves are tested on all cases, with and without the kernel, in this folder.
+    The rules themselves are tested on all cases, with and without the kernel, in this folder. With
+    the profile of long runs all are returned.
     """
+    if os.environ.get("HYPOTHESIS_PROFILE") == "ci":
+        return cases
     is_plain = os.environ.get("PYFLINKCEP_KERNEL") == "0"
-    return covering(cases, _SAMPLE) if is_plain and HAS_KERNEL else cases
+    return covering(cases, _PLAIN if is_plain and HAS_KERNEL else _SAMPLE)
 
 
 def features(case: Case) -> frozenset[Any]:

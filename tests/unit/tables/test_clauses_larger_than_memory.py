@@ -328,15 +328,21 @@ def test_nothing_is_left_after_a_kill(what: str, text: str, tmp_path: Path) -> N
     assert os.listdir(tmp_path / "scratch") == []
 
 
-@pytest.mark.parametrize("what", ["query", "clause"])
-def test_memory_stays_within_the_budget(what: str, tmp_path: Path) -> None:
-    """A process that matches more than the budget keeps to it, Python and Arrow included."""
-    size = 1 << 20
+@pytest.fixture(scope="module")
+def wide_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of six million events."""
+    path, size = tmp_path_factory.mktemp("wide") / "events.parquet", 1 << 20
     rng = np.random.default_rng(13)
     plain: Any = {"use_dictionary": False, "compression": "none"}  # which is soon written
-    with pq.ParquetWriter(tmp_path / "events.parquet", _wide(0, 1, rng).schema, **plain) as writer:
+    with pq.ParquetWriter(path, _wide(0, 1, rng).schema, **plain) as writer:
         for number in range(6):
             writer.write_table(_wide(number * size, size, rng), row_group_size=size // 8)
+    return path
+
+
+@pytest.mark.parametrize("what", ["query", "clause"])
+def test_memory_stays_within_the_budget(what: str, wide_file: Path) -> None:
+    """A process that matches more than the budget keeps to it, Python and Arrow included."""
     program = (
         "import sys; from pathlib import Path; from pyflinkcep import matchRecognize, matchSase;"
         "what, path = sys.argv[1:];"
@@ -349,7 +355,7 @@ def test_memory_stays_within_the_budget(what: str, tmp_path: Path) -> None:
         "print(len(found));"
         'print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])'
     )
-    command = [sys.executable, "-c", program, what, str(tmp_path / "events.parquet")]
+    command = [sys.executable, "-c", program, what, str(wide_file)]
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
     count, peak = map(int, outcome.stdout.split())
     assert count > 0
