@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -28,7 +28,7 @@ from pyflinkcep.sigma.correlation import Kind
 from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.events import Record
-from pyflinkcep.tables.order import Rows
+from pyflinkcep.tables.order import Rows, check_comparable
 from pyflinkcep.tables.query_match import QueryRows
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.sigma import alert_places, check_fields, field_names
@@ -183,11 +183,9 @@ def check_sigma_types(sigma: SigmaCorrelation, schema: pa.Schema) -> None:
                     )
         for name in sorted(groups):
             type_ = type_at(schema, name)
-            if type_ is not None and (pa.types.is_struct(type_) or pa.types.is_map(type_)):
-                raise InputError(
-                    f"{own.name}: the field {name!r}: expected a value that can be compared, "
-                    f"got {type_}",
-                    "name a field of it, such as host.name",
+            if type_ is not None:
+                check_comparable(
+                    type_, f"{own.name}: the field {name!r}", "a field of it, such as host.name"
                 )
 
 
@@ -197,16 +195,17 @@ def _is_number(type_: pa.DataType) -> bool:
     return any(is_it(type_) for is_it in tests)
 
 
-def type_at(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """Return the type of a column, or of a field within one; None if there is none."""
-    if name in schema.names:
-        return schema.field(name).type
-    fields: Any = schema
-    for part in name.split("."):
-        if not hasattr(fields, "field") or part not in [one.name for one in fields]:
-            return None
-        fields = fields.field(part).type
-    return fields
+def type_at(fields: Iterable[pa.Field], name: str) -> pa.DataType | None:
+    """Return the type of a column, or of a field within a struct; None if there is none."""
+    known = {field.name: field.type for field in fields}
+    if name in known:
+        return known[name]
+    inner = (
+        type_at(type_, name.removeprefix(f"{own}."))
+        for own, type_ in known.items()
+        if pa.types.is_struct(type_) and name.startswith(f"{own}.")
+    )
+    return next((type_ for type_ in inner if type_ is not None), None)
 
 
 def sigma_found(sigma: SigmaCorrelation, events: SharedEvents, wants: Wants) -> Found:

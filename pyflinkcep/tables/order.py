@@ -149,6 +149,20 @@ def lazily(table: pa.Table) -> list[Any]:
 # --- keys
 
 
+def check_comparable(type_: pa.DataType, what: str, instead: str) -> None:
+    """Refuse a key whose values have fields, by which nothing is grouped here."""
+    if _has_fields(type_):
+        raise InputError(
+            f"{what}: expected a key that can be compared, got {type_}", f"name {instead}"
+        )
+
+
+def _has_fields(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_) or pa.types.is_map(type_):
+        return True
+    return any(_has_fields(type_.field(place).type) for place in range(type_.num_fields))
+
+
 @attrs.frozen(eq=False, slots=False)
 class Keys:
     """The keys of events."""
@@ -176,6 +190,8 @@ class Keys:
         else:
             return cls._of_function(table, key)
         columns = {name: column_of(table, name, "key") for name in names}
+        for name, column in columns.items():
+            check_comparable(column.type, f"key={name!r}", "a field of it as a column of its own")
 
         def value_of(row: int) -> Any:
             values = [

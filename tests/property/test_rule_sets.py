@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -12,24 +13,38 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import attrs
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep import Eql, Pattern, match, matchEql, matchMany, matchSase, matchSigma, parse
+from pyflinkcep import (
+    Eql,
+    Pattern,
+    match,
+    matchEql,
+    matchMany,
+    matchSase,
+    matchSigma,
+    parse,
+    suppress,
+)
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.rules.event_needs import EventNeeds, shape_of
 from pyflinkcep.rules.rule import Definition
+from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.values import grouping_key
 from tests.property.strategies import NameIn, PatternSpec, patterns
 from tests.property.test_pattern_documents import _as_sql
+from tests.property.test_suppression import PERIOD, shown_alerts
 
 KEYS = [
     (), ("k",), ("j",), ("k", "j"), ("b",), ("at",), ("d", "k"), ("f",), ("day", "b"), ("noon",),
+    ("s",), ("listed",), ("big", "k"), ("x.y", "bytes"),
 ]  # fmt: skip
-FIELDS = ["k", "j", "b", "at", "d", "f", "noon"]
+FIELDS = ["k", "j", "b", "at", "d", "f", "noon", "s", "p.q", "p.r", "big", "x.y"]
 """Fields that keys of EQL and groups of correlations may be."""
 QUERIES = [
     "PATTERN SEQ(a x, b y) WHERE y.price > x.price WITHIN 6 milliseconds",
@@ -60,6 +75,7 @@ EQL = [
     "sequence by ?{one}, ?{other} [any where b != true] with runs=2 [c where price < 4]",
     "sequence [a where true] by {one} [any where price > 2] by {one} [b where true] by {one}",
     "sequence [a where true] by at [any where price > 1] by noon",
+    "sequence [any where true] by {one} [any where price > 1] by ?{other}",
     "sequence by k [any where true] by ?d [any where price > 1] by ?f",
 ]
 SIGMA = [
@@ -221,9 +237,11 @@ def _ids(events: dict[str, Any]) -> dict[str, list[int]]:
     }
 
 
-def _alone(rule: Rule, events: list[dict[str, Any]]) -> list[Any]:
+def _alone(rule: Rule, events: list[dict[str, Any]], are_events: bool = False) -> list[Any]:
     """Return the matches of a rule by itself, as events by stage, or the rows of a query."""
     definition = rule.definition
+    if are_events and isinstance(definition, SaseQuery):
+        definition = attrs.evolve(definition, columns=None)
     if isinstance(definition, Pattern):
         found = match(definition, events, timestamp="t", key=list(rule.key) or None)
         return [_ids(one) for one in found]
@@ -267,6 +285,24 @@ VALUES: dict[str, list[Any]] = {
     "f": [0.0, -0.0, 1.5, float("nan"), None],
     "day": [date(2026, 3, 29), date(1969, 12, 31), None],
     "noon": [datetime(2026, 3, 29, 1), datetime(2026, 3, 29, 2), datetime(2026, 3, 29, 12), None],
+    "s": [
+        "",
+        " ",
+        "\0",
+        'a"\\',
+        "\u00e9",
+        "e\u0301",
+        "\U0001f600\n",
+        "null",
+        "None",
+        "{one}",
+        None,
+    ],
+    "listed": [[0.0], [-0.0], [float("nan")], [None], [], [1.5, 0.0], None],
+    "p": [{"q": "1", "r": 0.0}, {"q": "1", "r": -0.0}, {"q": None, "r": float("nan")}, None],
+    "big": [Decimal(1), Decimal("1.000000000000000001"), Decimal(0), None],
+    "x.y": [2**53, 2**53 + 1, -1, None],
+    "bytes": [b"", b"\xff", b"a", None],
 }
 """What else events have, by the names of columns."""
 
@@ -274,7 +310,9 @@ SCHEMA = pa.schema(
     [("id", pa.int64()), ("t", pa.int64()), ("name", pa.string()), ("price", pa.int64()),
      ("number", pa.int64()), ("k", pa.int64()), ("j", pa.string()), ("b", pa.bool_()),
      ("at", pa.timestamp("us", "UTC")), ("d", pa.decimal128(6, 2)), ("f", pa.float64()),
-     ("day", pa.date32()), ("noon", pa.timestamp("us"))]
+     ("day", pa.date32()), ("noon", pa.timestamp("us")), ("s", pa.string()),
+     ("listed", pa.list_(pa.float64())), ("p", pa.struct({"q": pa.string(), "r": pa.float64()})),
+     ("big", pa.decimal128(38, 18)), ("x.y", pa.int64()), ("bytes", pa.binary())]
 )  # fmt: skip
 
 
@@ -303,19 +341,30 @@ def test_many_rules_are_each_of_them(
 ) -> None:
     """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
     rules, events = named(drawn), arriving(events_of(rows), seed)
-    found = matchMany(rules, events, timestamp="t", type="name")
+    selecting = {rule.name for rule in rules if zlib.crc32(f"{rule.name}{seed}".encode()) % 3 == 0}
+    found = matchMany(
+        [attrs.evolve(rule, select=_ids) if rule.name in selecting else rule for rule in rules],
+        events,
+        timestamp="t",
+        type="name",
+    )
     own: dict[str, list[Any]] = {rule.name: [] for rule in rules}
     for one in found:
+        if one.rule in selecting:
+            assert one.row == _ids(dict(one.events))
         own[one.rule].append(_ids(dict(one.events)) if one.row is None else one.row)
 
     for rule in rules:
-        alone = _alone(rule, events)
+        alone = _alone(rule, events, rule.name in selecting)
         assert _shown(own[rule.name]) == _shown(alone), rule
         if isinstance(rule.definition, Pattern):
             assert own[rule.name] == alone
     shown = {f"{one.rule} {one.key} {_ids(dict(one.events))}" for one in found}
     assert len({one.matchId for one in found}) == len(shown)
     table = found.toArrow().to_pylist()
+    shown_rows = suppress(found, f"{PERIOD} ms").to_pylist()
+    alerts = [{**row, "k": f"{row['key']}"} for row in table]
+    assert {row["matchId"]: row["suppressed"] for row in shown_rows} == shown_alerts(alerts, PERIOD)
     assert [row["matchId"] for row in table] == [one.matchId for one in found]
     assert [dict(row["key"]) for row in table] == [
         {name: None if value is None else f"{value}" for name, value in one.key.items()}

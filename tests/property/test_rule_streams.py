@@ -45,7 +45,7 @@ RULES_ON_STREAMS = st.tuples(DEFINITIONS.filter(_runs_on_streams) | BY_ARRAY, st
 RULES = st.lists(RULES_ON_STREAMS, max_size=8)
 
 
-def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
+def shown_ids(rows: list[dict[str, Any]]) -> Counter[str]:
     """Return matches without their times, which the clocks of other zones show."""
 
     def shown(row: dict[str, Any]) -> str:
@@ -136,13 +136,29 @@ def test_queries_find_what_all_events_have(
     check(rules, events(seed, 20), OF_QUERIES, ("ts", "kind"), DELAY, data)
 
 
+def with_ids(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return events with an array."""
+    return [{**event, "ids": [event["j"], event["name"], event["j"]]} for event in events]
+
+
 def check_stream(rules: list[Rule], rows: list[Any], step_ms: int, data: st.DataObject) -> None:
     """Make events of drawn rows, and compare the matches on them."""
-    made = [
-        {**event, "ids": [event["j"], event["name"], event["j"]]}
-        for event in events_of(rows, step_ms)
-    ]
-    check(rules, made, SCHEMA, ("t", "name"), DELAY * step_ms, data)
+    check(rules, with_ids(events_of(rows, step_ms)), SCHEMA, ("t", "name"), DELAY * step_ms, data)
+
+
+def _followed(times: list[int], last: int | None, most: int) -> int:
+    """Return the latest time that is reached by steps; the first time from the most events."""
+    spans: list[list[int]] = []
+    for time in sorted(times):
+        if spans and time - spans[-1][-1] <= most:
+            spans[-1].append(time)
+        else:
+            spans.append([time])
+    if last is None:
+        return max(spans, key=len)[-1]
+    for time in sorted(times):
+        last = max(last, time) if time - last <= most else last
+    return last
 
 
 def check(
@@ -160,21 +176,28 @@ def check(
                  min_size=len(rows), max_size=len(rows))
     )  # fmt: skip
     places = sorted(range(len(rows)), key=lambda at: rows[at][time] + late[at])
-    arriving = [rows[at] for at in places]
-    bucket = RuleBucket(rules, schema, time, type_, delay_ms)
-    reached, in_time = MIN_WATERMARK, list[dict[str, Any]]()
+    most = data.draw(st.sampled_from([None, 2 * delay_ms, 9 * delay_ms]))
+    far = [0] if most is None else [0, 0, 0, 0, 0, 10**7]
+    arriving = [
+        {**rows[at], time: rows[at][time] + data.draw(st.sampled_from(far))} for at in places
+    ]
+    bucket = RuleBucket(rules, schema, time, type_, delay_ms, most)
+    reached, in_time, late_count = MIN_WATERMARK, list[dict[str, Any]](), 0
     while arriving:
         size = data.draw(st.integers(1, len(arriving)))
         batch, arriving = arriving[:size], arriving[size:]
         bucket.batch(batch)
-        in_time += (event for event in batch if event[time] > reached)
-        reached = max(reached, *(event[time] - delay_ms for event in batch))
+        times = [event[time] for event in batch]
+        last = None if reached == MIN_WATERMARK else reached + delay_ms
+        latest = max(times) if most is None else _followed(times, last, most)
+        late_count += sum(event <= reached for event in times)
+        in_time += (event for event in batch if reached < event[time] <= latest)
+        reached = max(reached, latest - delay_ms)
     bucket.close()
     table = pa.Table.from_pylist(sorted(in_time, key=lambda event: event[time]), schema)
     whole = matchMany(rules, table, timestamp=time, type=type_).toArrow().to_pylist()
 
-    late_count = len(rows) - len(in_time)
     assert bucket.late_count >= late_count  # one that is sent to several places counts in each
     assert late_count or not bucket.late_count
-    found, wanted = _ids(bucket.found), _ids(whole)
+    found, wanted = shown_ids(bucket.found), shown_ids(whole)
     assert found == wanted, f"more: {[*(found - wanted)]}, less: {[*(wanted - found)]}"

@@ -62,7 +62,7 @@ def _alerts(draw: st.DrawFn, unit: int) -> Alerts:
     return [alert for _, alert in sorted(made, key=lambda one: one[0])]
 
 
-def _expected(alerts: Alerts, period: int) -> dict[str, int]:
+def shown_alerts(alerts: Alerts, period: int) -> dict[str, int]:
     """Return the ids of the alerts that are shown, and what each suppresses, by the definition."""
     opened = dict[tuple[str, str | None], tuple[int, str]]()
     shown = dict[str, int]()
@@ -153,7 +153,7 @@ def _greatest(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
 def test_in_memory_and_in_a_task(given_: tuple[int, Alerts]) -> None:
     """A table, in the order given, and a partition show what the definition says."""
     unit, alerts = given_
-    expected = _expected(alerts, PERIOD * unit)
+    expected = shown_alerts(alerts, PERIOD * unit)
     table = pa.Table.from_pylist(alerts, _schema(unit))
     shown = suppress(table, f"{PERIOD} ms", key=["k"]).to_pylist()
     assert {row["matchId"]: row["suppressed"] for row in shown} == expected
@@ -180,7 +180,7 @@ def test_on_a_stream(given_: tuple[int, Alerts], data: st.DataObject) -> None:
         rest = rest[size:]
     stream.close()
     assert stream.late == 0
-    assert _greatest(stream.shown) == _expected(alerts, PERIOD * unit)
+    assert _greatest(stream.shown) == shown_alerts(alerts, PERIOD * unit)
     ids = [row["matchId"] for row in stream.shown]
     assert max(map(ids.count, ids), default=0) <= 2
     assert stream.storage.is_empty or not stream.storage.all_pages()

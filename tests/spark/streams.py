@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
 
 from pyflinkcep.monitor import Monitor
 from pyflinkcep.show.query_history import Query
@@ -55,7 +55,7 @@ class FileSource:
     """A folder of JSON files that a stream reads, one file a micro-batch unless told otherwise."""
 
     folder: Path  # a folder that does not exist yet
-    schema: str = SCHEMA  # the columns of the events
+    schema: str | StructType = SCHEMA  # the columns of the events
     written: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -63,8 +63,10 @@ class FileSource:
 
     def add(self, *batches: Sequence[Sequence[Any]]) -> None:
         """Add files; each appears at once and whole, and is younger than those before."""
-        columns = re.split(r",(?![^(]*\))", self.schema)  # not within decimal(6,2)
-        names = [column.split()[0] for column in columns]
+        if isinstance(self.schema, str):
+            names = [column.split()[0] for column in self.schema.split(",")]
+        else:
+            names = self.schema.fieldNames()
         for rows in batches:
             lines = (json.dumps(dict(zip(names, row, strict=True))) for row in rows)
             hidden = self.folder / f".{self.written}"

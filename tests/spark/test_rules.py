@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from pyflinkcep import CEP, Eql, Pattern, keyBy, matchId, matchMany, parse
+from pyflinkcep import CEP, Eql, Pattern, Time, keyBy, matchId, matchMany, parse, suppress
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from tests.property.test_rule_sets import ROWS, RULES_OF_ALL_KINDS, arriving, events_of, named
+from tests.property.test_rule_sets import SCHEMA as OF_EVENTS
 from tests.spark.support import configured
 
 SCHEMA = (
@@ -44,10 +47,7 @@ def _frame(spark: SparkSession, seed: int, count: int = 400) -> DataFrame:
     return spark.createDataFrame(rows, SCHEMA)
 
 
-OF_EVENTS = (
-    "id bigint, t bigint, name string, price bigint, number bigint, k bigint, j string, b boolean,"
-    " at timestamp, d decimal(6,2), f double, day date, noon timestamp_ntz"
-)
+PERIOD = Time.milliseconds(5)
 
 
 def _low(key: str | None = None) -> Rule:
@@ -86,6 +86,7 @@ RULES: dict[str, Any] = {
     "missing": Eql(
         "sequence by ?user, host with maxspan=5s [a where n > 2] ![c where n > 8] [b where n < 9]"
     ),
+    "no such field": Eql("sequence by ?type.none [a where n > 7] [b where n < 9]"),
     "until": Eql("sequence by user [a where true] [b where true] until [c where n > 5]"),
     "first": Eql("sequence by host [a where n > 2] [b where n < 9] | head 3"),
     "single": Eql('a where n > 8 and tags : "U*"'),
@@ -144,15 +145,29 @@ def test_random_rules_of_all_kinds(spark: SparkSession, data: st.DataObject) -> 
     events = arriving(events_of([row for own in rows for row in own]), len(rules))
     berlin = {"spark.sql.session.timeZone": "Europe/Berlin"}
     with configured(spark, {"spark.sql.shuffle.partitions": "2", **berlin}):
-        frame = spark.createDataFrame([tuple(event.values()) for event in events], OF_EVENTS)
-        found = CEP.patterns(frame, rules, timestamp="t", type="name").toDF()
+        own = [tuple(event.values()) for event in events]
+        frame = spark.createDataFrame(own, from_arrow_schema(OF_EVENTS))
+        stream = CEP.patterns(frame, rules, timestamp="t", type="name")
+        found = stream.toDF()
         id_of_row = matchId("rule", "version", "key", "events").alias("id")
         shown = found.select("*", id_of_row).toArrow().to_pylist()
+        long = stream.toLong().toArrow().to_pylist()
+        alerts = CEP.suppress(found, PERIOD).toDF().toArrow().to_pylist()
         table = frame.toArrow()
     ids = [(row.pop("id"), row["matchId"]) for row in shown]
-    memory = matchMany(rules, table, timestamp="t", type="name").toArrow().to_pylist()
+    memory = matchMany(rules, table, timestamp="t", type="name").toArrow()
 
-    assert sorted(map(str, shown)) == sorted(map(str, memory))
+    assert sorted(map(str, shown)) == sorted(map(str, memory.to_pylist()))
+    assert sorted(map(str, alerts)) == sorted(map(str, suppress(memory, PERIOD).to_pylist()))
+    events_of_rows = Counter(
+        f"{row['matchId']} {stage} {position} {event}"
+        for row in shown
+        for stage, every in row["events"]
+        for position, event in enumerate(every)
+    )
+    assert events_of_rows == Counter(
+        f"{row['matchId']} {row['stage']} {row['position']} {row['event']}" for row in long
+    )
     assert len({*ids}) == len({one for one, _ in ids}) == len({one for _, one in ids})
 
 
@@ -242,6 +257,7 @@ def test_conditions_of_spark(spark: SparkSession) -> None:
     ("rules", "error", "message"),
     [
         ({"r": Rule("", RULES["user"].definition, ("who",))}, InputError, "no column 'who'"),
+        ({"r": Rule("", RULES["user"].definition, ("p",))}, InputError, "compared, got struct<q"),
         ({"r": Pattern.begin("a").where("m > 1")}, CepError, "no column 'm'"),
         ({"r": Eql("a where m > 1")}, InputError, "no field m"),
         ({"r": _counted("usr")}, InputError, "no event has the field 'usr'"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from collections import Counter
 from datetime import date
 from decimal import Decimal
@@ -16,12 +17,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pyflinkcep import CEP, Eql, Pattern, Time, matchMany, parse
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.time import MIN_WATERMARK
 from tests.property.test_rule_sets import ROWS, events_of, named
-from tests.property.test_rule_streams import RULES_ON_STREAMS
+from tests.property.test_rule_streams import RULES_ON_STREAMS, SCHEMA, with_ids
 from tests.spark.streams import END, TAGGED, FileSource, Finished, failure, run, tagged_events
 from tests.spark.support import configured
 
@@ -89,22 +91,19 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
     assert {match.rule for match in bounded} == {*RULES}
 
 
-OF_EVENTS = (
-    "id bigint, ts bigint, name string, price bigint, number bigint, k bigint, j string, b boolean,"
-    " at timestamp, d decimal(6,2), f double, day date, noon timestamp_ntz, ids array<string>"
-)
+OF_EVENTS = from_arrow_schema(SCHEMA.set(1, SCHEMA.field("t").with_name("ts")))
 DELAY = 4  # milliseconds
 
 
 def _rows(drawn: list[Any]) -> list[tuple[Any, ...]]:
     """Return events as JSON can say them."""
-    return [
-        (
-            *(f"{v}" if isinstance(v, date | Decimal) else v for v in event.values()),
-            [event["j"], event["name"]],
-        )
-        for event in events_of(drawn)
-    ]
+    return [tuple(map(_as_json, event.values())) for event in with_ids(events_of(drawn))]
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return f"{value}" if isinstance(value, date | Decimal) else value
 
 
 def _in_time(batches: list[list[tuple[Any, ...]]], reached: int) -> tuple[set[int], int]:

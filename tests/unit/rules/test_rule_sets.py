@@ -27,6 +27,7 @@ from pyflinkcep import (
     textTime,
 )
 from pyflinkcep.rules import Rule, SigmaCorrelation
+from pyflinkcep.rules.query_rules import type_at
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 EVENTS: list[dict[str, Any]] = [
@@ -389,3 +390,12 @@ def test_times_that_python_has_no_date_for() -> None:
     ):
         with pytest.raises(InputError, match="before the year 1 or after 9999"):
             find()
+
+
+def test_types_of_fields() -> None:
+    """A field is within structs, under names with dots too; other columns have none."""
+    inner = pa.struct({"q": pa.int64(), "r.s": pa.string()})
+    schema = pa.schema({"text": pa.string(), "list": pa.list_(inner), "a": inner, "a.b": inner})
+    names = ("text", "text.q", "list.q", "a.q", "a.q.q", "a.r.s", "a.b.q", "a.b.none", "a.none")
+    found = [type_at(schema, name) for name in names]
+    assert found == [pa.string(), None, None, pa.int64(), None, pa.string(), pa.int64(), None, None]

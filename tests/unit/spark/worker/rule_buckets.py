@@ -25,7 +25,7 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import read_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.pack import PackTask
+from pyflinkcep.spark.worker.pack import PackTask, read_spans
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, SendingTask
 from pyflinkcep.tables.typed_columns import widest
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -41,6 +41,7 @@ class RuleBucket:
     timestamp: str = "t"
     type: str = "name"
     delay_ms: int = 0
+    max_ahead_ms: int | None = None
     is_dynamic: bool = False  # Whether other rules may go on from its state
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     found: list[dict[str, Any]] = attrs.field(factory=list)  # The rows of matches so far
@@ -90,6 +91,7 @@ class RuleBucket:
             fingerprint={} if self.is_dynamic else {"rules": rules.digest},
             on_pattern_change="fail",
             delay_ms=self.delay_ms,
+            max_ahead_ms=self.max_ahead_ms,
             allows_null_keys=True,
         )
         self.pack = RulesPackTask(
@@ -97,6 +99,7 @@ class RuleBucket:
             schema,
             groups,
             allows_null_keys=True,
+            max_ahead_ms=self.max_ahead_ms,
             sending=SendingTask(rules.routed, self.schema.names),
         )
 
@@ -112,7 +115,8 @@ class RuleBucket:
         self.sent_count += sum(own.num_rows for own in tables)
         dropped = [row["dropped"] for row in packed if row["dropped"] is not None]
         latest = max((row["latest"] for row in packed), default=MIN_WATERMARK)
-        self._run(Arrivals(tables, latest, dropped), MIN_WATERMARK)
+        spans = [read_spans(row["spans"]) for row in packed if row["spans"] is not None]
+        self._run(Arrivals(tables, latest, dropped, spans), MIN_WATERMARK)
 
     def close(self) -> None:
         """Return the final watermark, as a flush does."""

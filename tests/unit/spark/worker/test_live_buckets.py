@@ -62,6 +62,7 @@ class LiveBucket:
     log: RuleLog
     routes: tuple[tuple[str, ...], ...] = (("k",),)
     delay_ms: int = 10
+    schema: pa.Schema = SCHEMA  # Of events
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     found: list[Event] = attrs.field(factory=list)  # The rows of matches so far
     told: list[Event] = attrs.field(factory=list)  # What became of changes
@@ -72,16 +73,14 @@ class LiveBucket:
     pack: PackTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        basis = RuleBasis(write_table(widest(SCHEMA)), "t", "name", "UTC", self.routes)
-        own = from_arrow_schema(SCHEMA)
-        layout = Layout("rules", own, tuple(SCHEMA.names), (), (), (HASH,), "t", None, ())
+        basis = RuleBasis(write_table(widest(self.schema)), "t", "name", "UTC", self.routes)
+        own, names = from_arrow_schema(self.schema), self.schema.names
+        layout = Layout("rules", own, tuple(names), (), (), (HASH,), "t", None, ())
         sent = [StructField(HASH, LongType()), StructField(HOLDING, ArrayType(LongType(), False))]
         schema = arrow_schema(StructType([*own.fields, *sent]))
         groups = KeyGroups(8)
         log = None if self.notes is None else NotedLog(self.log, str(self.notes))
-        matching = LiveMatching(
-            basis=basis, columns=SCHEMA.names, schema=matches_of(own, "t"), log=log
-        )
+        matching = LiveMatching(basis=basis, columns=names, schema=matches_of(own, "t"), log=log)
         self.plan = BucketPlan(
             matching=matching,
             layout=layout,
@@ -94,11 +93,11 @@ class LiveBucket:
             allows_null_keys=True,
         )
         pack = PackTask(layout, self.plan.schema, groups, allows_null_keys=True)
-        self.pack = LivePackTask.of(pack, basis=basis, kept=SCHEMA.names, log=log)
+        self.pack = LivePackTask.of(pack, basis=basis, kept=names, log=log)
 
     def batch(self, rows: Sequence[Event], only: Sequence[int] | None = None) -> None:
         """Take in a micro-batch, with all publications that are new or with some of them."""
-        table = pa.Table.from_pylist(list(rows), SCHEMA)
+        table = pa.Table.from_pylist(list(rows), self.schema)
         packed = [row for batch in self.pack.run(iter(table.to_batches(7)))
                   for row in batch.to_pylist()]  # fmt: skip
         tables = [read_table(row["data"]) for row in packed if row["data"] is not None]
