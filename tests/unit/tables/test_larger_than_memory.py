@@ -89,17 +89,23 @@ def assert_same(found: Any, usual: Any) -> None:
     assert pa.Table.from_batches(batches).equals(usual.toArrow())
 
 
+HIGH = Pattern.begin("a").where("kind > 1").within(timedelta(milliseconds=1))
+ASKED = {
+    **{
+        f"{name} of {language}": (key, pattern)
+        for name, key in (("text", "user"), ("none", None), ("function", lambda e: (e.user or "")[-1:]))
+        for language, pattern in (("sql", RISE), ("python", PYTHON))
+    },
+    "several": (["user", "kind"], HIGH),
+    "double": ("price", HIGH),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("pattern", [RISE, PYTHON], ids=["sql", "python"])
-@pytest.mark.parametrize(
-    "key",
-    ["user", ["user", "kind"], "price", None, lambda e: (e.user or "")[-1:]],
-    ids=["text", "several", "double", "none", "function"],
-)
-def test_answers_are_those_in_memory(pattern: Pattern, key: Any, threads: int, path: str) -> None:
+@pytest.mark.parametrize("asked", ASKED)
+def test_answers_are_those_in_memory(asked: str, threads: int, path: str) -> None:
     """Matches, timeouts and their order do not tell how many files events were dealt to."""
-    if key in ("price", ["user", "kind"]):
-        pattern = Pattern.begin("a").where("kind > 1").within(timedelta(milliseconds=1))
+    key, pattern = ASKED[asked]
     found = match(pattern, path, "at", key, threads=threads, memory=SMALL)
     assert_same(found, match(pattern, TABLE, "at", key))
 
