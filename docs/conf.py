@@ -4,11 +4,12 @@
 import re
 import sys
 from configparser import ConfigParser
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import FileSystemBytecodeCache
 from numpydoc import docscrape_sphinx
+from sphinx.search.en import SearchEnglish
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -22,6 +23,9 @@ import pyflinkcep  # noqa: E402
 docscrape_sphinx.SandboxedEnvironment = partial(
     docscrape_sphinx.SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache()
 )
+
+# Else the stem of a word is found anew for each page that has it.
+SearchEnglish.stem = cache(SearchEnglish.stem)
 
 _setup = ConfigParser()
 _setup.read(HERE.parent / "setup.cfg", encoding="utf-8")
