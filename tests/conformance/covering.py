@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of recorded cases that has as much of the pattern language as it can."""
+"""
+A sample of recorded cases that has as much of the pattern language as it can.
+
+With ``PYFLINKCEP_CASES=all`` there are no samples, and all recorded cases run wherever some do.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from tests.conformance.cases import Case
@@ -20,30 +26,37 @@ def covering(cases: Sequence[Case], count: int) -> list[Case]:
 
     Once all features are there, it begins again with the cases that are left.
     """
-    left = {case["id"]: (case, features(case)) for case in cases}
+    numbers: dict[Any, int] = {}
+    left = [
+        (case, sum(1 << numbers.setdefault(one, len(numbers)) for one in features(case)))
+        for case in cases
+    ]
     chosen: list[Case] = []
-    missing: set[Any] = set()
+    missing = 0  # A bit for each feature
     while left and len(chosen) < count:
-        if not any(missing & own for _, own in left.values()):
-            missing = set().union(*(own for _, own in left.values()))
-        name = max(left, key=lambda name: len(missing & left[name][1]))
-        case, own = left.pop(name)
+        added = [(missing & own).bit_count() for _, own in left]
+        if not any(added):
+            missing = reduce(or_, (own for _, own in left))
+            added = [own.bit_count() for _, own in left]
+        case, own = left.pop(added.index(max(added)))
         chosen.append(case)
-        missing -= own
+        missing &= ~own
     return chosen
+
+
+def sample(cases: Sequence[Case], count: int) -> Sequence[Case]:
+    """Return cases that cover the language, or all if that is asked for."""
+    return cases if os.environ.get("PYFLINKCEP_CASES") == "all" else covering(cases, count)
 
 
 def enough(cases: Sequence[Case]) -> Sequence[Case]:
     """
     Return the cases for what is around the matching: a sample, a small one if the kernel is off.
 
-    The rules themselves are tested on all cases, with and without the kernel, in this folder. With
-    the profile of long runs all are returned.
+    The rules themselves are tested on all cases, with and without the kernel, in this folder.
     """
-    if os.environ.get("HYPOTHESIS_PROFILE") == "ci":
-        return cases
     is_plain = os.environ.get("PYFLINKCEP_KERNEL") == "0"
-    return covering(cases, _PLAIN if is_plain and HAS_KERNEL else _SAMPLE)
+    return sample(cases, _PLAIN if is_plain and HAS_KERNEL else _SAMPLE)
 
 
 def features(case: Case) -> frozenset[Any]:

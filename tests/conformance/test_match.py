@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``match`` on a table gives the answers that it gives on a list, which are Flink's.
-
-``PYFLINKCEP_CASES=all`` runs all recorded cases in place of a sample, which takes half a minute.
-"""
+"""``match`` on a table gives the answers that it gives on a list, which are Flink's."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -26,11 +22,11 @@ from tests.conformance.cases import (
     match_ids,
     python_condition,
 )
-from tests.conformance.covering import covering
+from tests.conformance.covering import sample
 
 pytestmark = pytest.mark.slow
 
-_SAMPLE = 400
+_SAMPLE = 250
 _SCHEMA = pa.schema(
     [("key", pa.string()), ("ts", pa.int64()), ("id", pa.int32()), ("name", pa.string()),
      ("price", pa.float64())]
@@ -74,8 +70,7 @@ def _matched(case: Case, how: Any, table: pa.Table, key: str | None) -> Any:
 def test_recorded_cases_on_tables() -> None:
     """Matches, their order, timeouts and errors are those of a list, whatever the conditions are."""
     every = _cases()
-    cases = every if os.environ.get("PYFLINKCEP_CASES") == "all" else covering(every, _SAMPLE)
-    found = {case["id"]: _difference(case) for case in cases}
+    found = {case["id"]: _difference(case) for case in sample(every, _SAMPLE)}
 
     assert {name: problem for name, problem in found.items() if problem is not None} == {}
     assert len(every) > 2000
