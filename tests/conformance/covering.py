@@ -16,7 +16,7 @@ from typing import Any
 from tests.conformance.cases import Case
 from tests.kernel_harness import HAS_KERNEL
 
-_SAMPLE = 250
+_SAMPLE = 150
 _PLAIN = 100
 
 

@@ -89,7 +89,7 @@ AT_ONCE = st.sampled_from([1, 5, 1 << 20])
 
 
 @given(st.lists(RULES_OF_ALL_KINDS, max_size=8), ROWS, AT_ONCE)
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples * 3)
 def test_rules_of_all_kinds(drawn: list[Any], rows: list[Any], at_once: int) -> None:
     """Rules find the same where their events are sent, whatever is looked at in one call."""
     _check(named(drawn), rows, at_once)
@@ -99,7 +99,7 @@ def test_rules_of_all_kinds(drawn: list[Any], rows: list[Any], at_once: int) -> 
     patterns(), st.lists(st.tuples(st.integers(0, 99), st.sampled_from(KEYS)), max_size=8),
     ROWS, AT_ONCE, st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples * 3)
 def test_patterns_of_one_form(
     spec: PatternSpec, drawn: list[Any], rows: list[Any], at_once: int, is_plain: bool
 ) -> None:
