@@ -35,7 +35,7 @@ from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_file import rule_of
 from pyflinkcep.rules.rule_keys import condition_code, number_of_text
 from pyflinkcep.rules.rule_lives import RuleLife, document_of
-from pyflinkcep.rules.rules_in_force import Publication, RuleChange
+from pyflinkcep.rules.rules_in_force import RuleChange
 from pyflinkcep.rules.running_patterns import StreamPattern
 from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.stream_rules import StreamRules
@@ -248,17 +248,16 @@ def routes_of(published: Iterable[Iterable[Rule]], basis: RuleBasis) -> tuple[Fi
 
 
 @lru_cache(maxsize=4)
-def sending_of(basis: RuleBasis, texts: tuple[str, ...]) -> RoutedRules:
+def sending_of(basis: RuleBasis, documents: tuple[str, ...]) -> RoutedRules:
     """
-    Return what sends the events that rules of publications may want.
+    Return what sends the events that rules may want, which may be in force where they arrive.
 
-    Which versions are in force in a micro-batch, and by which route, is in the state of buckets
-    alone: an event stays behind if none that was ever published wants it.
+    By which route each is in force is in the state of buckets alone.
     """
     shared = Conditions([_ASKED])
     wanted: list[set[int]] = [set() for _ in basis.routes]
     want_all: set[int] = set()
-    for document in dict.fromkeys(own for text in texts for own in _documents(text)):
+    for document in documents:
         conditions, wants_all, routes = _demanded(basis, document)
         numbers = list(map(shared.number, conditions))
         for route in routes:
@@ -271,13 +270,6 @@ def sending_of(basis: RuleBasis, texts: tuple[str, ...]) -> RoutedRules:
         for field in basis.routes[number] or ("",)
     ]
     return attrs.evolve(basis.sending, demands=demands, conditions=shared.every).with_codes()
-
-
-@lru_cache(maxsize=_MOST_RULES)
-def _documents(text: str) -> tuple[str, ...]:
-    """Return the rules that a publication brings."""
-    changes = Publication.of(0, text).changes
-    return tuple(document_of(change) for change in changes if change.change == "publish")
 
 
 @lru_cache(maxsize=_MOST_RULES)

@@ -185,6 +185,16 @@ class RuleLives:
             del self.lives[place]
         return bool(over)
 
+    def needed(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield the rules that may see what arrives, if publications of some texts come, too."""
+        yield from (life.document for life in self.lives.values() if life.takes_events)
+        for change in changes_of((*self._waiting.values(), *texts)):
+            known = self._in_force.known.get(change.name)
+            if change.change == "publish":
+                yield document_of(change)
+            elif change.change == "resume" and known is not None:
+                yield document_of(known.change)
+
     def to_bytes(self) -> bytes:
         """Return them as bytes."""
         now = self._in_force
@@ -238,6 +248,11 @@ def digest_of(texts: Iterable[str], before: str = "") -> str:
     return before
 
 
+def changes_of(texts: Iterable[str]) -> Iterator[RuleChange]:
+    """Yield the changes that publications bring, which may be refused."""
+    return (change for text in texts for change in Publication.of(0, text).changes)
+
+
 def document_of(change: RuleChange) -> str:
     """Return the document of a rule as text."""
     return json.dumps(change.document, sort_keys=True, ensure_ascii=False)
@@ -272,6 +287,10 @@ class StoredLives:
     def applied(self) -> tuple[int, str | None]:
         """The number of the last publication, and what stands for all."""
         return self._read.number, self._read.digest
+
+    def needed(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield the rules that may see what arrives; see :meth:`RuleLives.needed`."""
+        return self._read.needed(texts)
 
     def changed(self, change: Callable[[RuleLives], None]) -> StoredLives:
         """Return them after a change."""

@@ -411,13 +411,13 @@ class Following:
             self._stopped.wait(seconds)
 
 
-def texts_of(log: RuleLog) -> tuple[str, ...]:
-    """Return the publications as texts, from the first to the last that all others precede."""
+def texts_of(log: RuleLog, after: int = 0) -> tuple[str, ...]:
+    """Return the publications after one as texts, up to the last that all others precede."""
     found: list[str] = []
     folder = os.fspath(log.path)
     with suppress(OSError):
         while True:
-            path = os.path.join(folder, _name_of(len(found) + 1))
+            path = os.path.join(folder, _name_of(after + len(found) + 1))
             now = os.stat(path)
             found.append(_text_of(path, now.st_ino, now.st_mtime_ns, now.st_size))
     return tuple(found)

@@ -233,6 +233,7 @@ class BucketState:
         self._shape = shape
         self._count = count
         self._storage = storage
+        self.bucket = min(groups, default=0)  # The number of the bucket
         self._groups = group_text(groups)
         with naming_damage(shape.pattern, self._groups):
             self._before = storage.read_index()

@@ -56,8 +56,8 @@ class LivePackTask(PackTask):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches; without the log all events, whose conditions buckets ask then."""
-        texts = None if self.log is None else self.log.texts()
-        rules = self.basis.sending if texts is None else sending_of(self.basis, texts)
+        known = None if self.log is None else self.log.needed(self.key_groups.bucket_count)
+        rules = self.basis.sending if known is None else sending_of(self.basis, known)
         sending = SendingTask(rules, self.kept)
         yield from _LiveRulesPackTask(**_fields_of(self), sending=sending).run(batches)
 
@@ -123,7 +123,7 @@ class _Changing:
             assert stored.data is not None
             state.write_rules(stored.data)
         if self.log is not None:
-            self.log.note(*stored.applied)
+            self.log.note(state.bucket, stored.data)
         rules: LiveRules = live_rules(self.basis, stored.lives)
         self.pages.use(rules.stream)
         if not tables:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import zlib
@@ -61,7 +62,7 @@ class LiveBucket:
 
     log: RuleLog
     routes: tuple[tuple[str, ...], ...] = (("k",),)
-    delay_ms: int = 10
+    delay_ms: int | None = 10
     schema: pa.Schema = SCHEMA  # Of events
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     found: list[Event] = attrs.field(factory=list)  # The rows of matches so far
@@ -69,6 +70,7 @@ class LiveBucket:
     read: int = 0  # How many publications were read
     notes: Path | None = None  # Where it notes what is applied, if the log is read where it packs
     sent: list[int] = attrs.field(factory=list)  # How many events each micro-batch sent
+    groups: KeyGroups = attrs.field(factory=lambda: KeyGroups(8))
     plan: BucketPlan = attrs.field(init=False)
     pack: PackTask = attrs.field(init=False)
 
@@ -78,51 +80,69 @@ class LiveBucket:
         layout = Layout("rules", own, tuple(names), (), (), (HASH,), "t", None, ())
         sent = [StructField(HASH, LongType()), StructField(HOLDING, ArrayType(LongType(), False))]
         schema = arrow_schema(StructType([*own.fields, *sent]))
-        groups = KeyGroups(8)
         log = None if self.notes is None else NotedLog(self.log, str(self.notes))
         matching = LiveMatching(basis=basis, columns=names, schema=matches_of(own, "t"), log=log)
         self.plan = BucketPlan(
             matching=matching,
             layout=layout,
             schema=pa.schema([field.with_nullable(True) for field in schema]),
-            key_groups=groups,
+            key_groups=self.groups,
             processing_time=False,
             fingerprint={},
             on_pattern_change="fail",
             delay_ms=self.delay_ms,
             allows_null_keys=True,
         )
-        pack = PackTask(layout, self.plan.schema, groups, allows_null_keys=True)
+        pack = PackTask(
+            layout,
+            self.plan.schema,
+            self.groups,
+            tells_latest=self.delay_ms is not None,
+            allows_null_keys=True,
+        )
         self.pack = LivePackTask.of(pack, basis=basis, kept=names, log=log)
 
     def batch(self, rows: Sequence[Event], only: Sequence[int] | None = None) -> None:
         """Take in a micro-batch, with all publications that are new or with some of them."""
-        table = pa.Table.from_pylist(list(rows), self.schema)
-        packed = [row for batch in self.pack.run(iter(table.to_batches(7)))
-                  for row in batch.to_pylist()]  # fmt: skip
+        packed = self.packed(rows)
         tables = [read_table(row["data"]) for row in packed if row["data"] is not None]
         self.sent.append(sum(own.num_rows for own in tables))
         assert not any(row["dropped"] for row in packed)  # as if buckets had left them out
         latest = max((row["latest"] for row in packed), default=MIN_WATERMARK)
+        texts = self.publications(only)
+        self.run(Arrivals(tables, latest, publications=texts), MIN_WATERMARK, self.storage)
+
+    def packed(self, rows: Sequence[Event]) -> list[dict[str, Any]]:
+        """Return events as buckets get them."""
+        table = pa.Table.from_pylist(list(rows), self.schema)
+        return [row for batch in self.pack.run(iter(table.to_batches(7)))
+                for row in batch.to_pylist()]  # fmt: skip
+
+    def publications(self, only: Sequence[int] | None = None) -> dict[int, str]:
+        """Return the publications that are new, or some of them."""
         numbers = range(self.read + 1, self.log.number + 1) if only is None else only
-        texts = {number: (self.log.path / f"{number:010d}.json").read_text() for number in numbers}
         self.read = max([self.read, *numbers])
-        self._run(Arrivals(tables, latest, publications=texts), MIN_WATERMARK)
+        return {number: (self.log.path / f"{number:010d}.json").read_text() for number in numbers}
 
     def close(self) -> None:
         """Return the final watermark, as a flush does."""
-        self._run(Arrivals(), MAX_WATERMARK)
+        self.run(Arrivals(), MAX_WATERMARK, self.storage)
 
-    def _run(self, arrivals: Arrivals, now: int) -> None:
+    def run(
+        self, arrivals: Arrivals, now: int, storage: SpyStorage, groups: Sequence[int] = ()
+    ) -> int | None:
+        """Process what a bucket gets; return its timer."""
         task = pickle.loads(pickle.dumps(self.plan)).task(RuntimeContext("test", 0))
-        work = BucketWork(task, self.storage)
+        work = BucketWork(task, storage, groups)
         for output in work.run(arrivals, now):
             if output.found.rows is not None:
                 self.found += output.found.rows.to_pylist()
             if output.told is not None:
                 self.told += output.told.to_pylist()
-        work.close(work.timer(now), now)
+        timer = work.timer(now)
+        work.close(timer, now)
         task.close()
+        return timer
 
     def ids(self, name: str = "") -> Counter[str]:
         """Return the ids of matches, of all rules or of one."""
@@ -362,8 +382,7 @@ def test_a_log_that_is_not_as_it_was_keeps_no_event_back(
     if what == "the last deleted":
         last.unlink()
     elif what == "without notes":
-        for note in notes.iterdir():
-            note.unlink()
+        shutil.rmtree(notes)
     else:
         for file in log.path.glob("*.json"):
             file.unlink()
