@@ -31,6 +31,7 @@ from pyflinkcep.spark.state.pages import (
     naming_damage,
     read_stored,
     seal,
+    sealed_length,
     unseal,
     write_table,
 )
@@ -302,15 +303,16 @@ class BucketState:
         self._storage.write_page(page_id, data)
         self._list(page_id, page)
         depth = self.index.depths[page_id[0]]
-        if len(data) > _LARGE_PAGE and len(page) > 1 and depth < MOST_DEPTH:
+        if sealed_length(data) > _LARGE_PAGE and len(page) > 1 and depth < MOST_DEPTH:
             # Not yet: other pages of the group may be in use.
             self._to_split = list(dict.fromkeys([*self._to_split, page_id[0]]))
 
     def _write_common(self, page: Page, data: bytes) -> None:
-        if len(data) <= _SMALL_COMMON:
+        length = sealed_length(data)
+        if length <= _SMALL_COMMON:
             self._remove_page(COMMON)
             self.index.common = data
-        elif len(data) <= self._large_common or len(page) == 1:
+        elif length <= self._large_common or len(page) == 1:
             self.index.common = None
             self._storage.write_page(COMMON, data)
         else:

@@ -55,9 +55,13 @@ def read_table(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
 
-SEAL_FORMAT = 1  # The version of the seal that this release writes; it reads no other
+# The formats of a seal: a value as it is, and one that is compressed, after its length. Each byte
+# that a stream keeps is copied ten times on its way through sockets and the state store.
+SEAL_FORMAT, COMPRESSED_FORMAT = 1, 2
 _MAGIC = b"\x8ePFC"
 _HEAD = struct.Struct("<4sHHI")
+_LENGTH = struct.Struct("<Q")
+_WORTH_COMPRESSING = 4 << 10  # Bytes
 # How values began before seals existed: a container, an Arrow stream.
 _UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")
 
@@ -71,7 +75,22 @@ def seal(data: bytes) -> bytes:
     >>> unseal(seal(b"state"))
     b'state'
     """
-    return _HEAD.pack(_MAGIC, SEAL_FORMAT, 0, zlib.crc32(data)) + data
+    version = SEAL_FORMAT
+    if len(data) >= _WORTH_COMPRESSING:
+        data = _LENGTH.pack(len(data)) + _codec().compress(data, asbytes=True)
+        version = COMPRESSED_FORMAT
+    return _HEAD.pack(_MAGIC, version, 0, zlib.crc32(data)) + data
+
+
+def _codec() -> pa.Codec:
+    return pa.Codec("zstd", compression_level=1)
+
+
+def sealed_length(data: bytes) -> int:
+    """Return how long a sealed value is without its seal."""
+    if _HEAD.unpack_from(data)[1] == COMPRESSED_FORMAT:
+        return int(_LENGTH.unpack_from(data, _HEAD.size)[0])
+    return len(data) - _HEAD.size
 
 
 def unseal(data: bytes) -> bytes:
@@ -85,14 +104,21 @@ def unseal(data: bytes) -> bytes:
         raise damaged_state(f"{len(data)} bytes that pyflinkcep did not write")
     _, version, reserved, checksum = _HEAD.unpack_from(data)
     value = data[_HEAD.size :]
-    if version != SEAL_FORMAT:
+    if version not in (SEAL_FORMAT, COMPRESSED_FORMAT):
         raise StateFormatError(
-            f"state sealed in format {version}, this release reads format {SEAL_FORMAT}",
+            f"state sealed in format {version}, this release reads formats {SEAL_FORMAT} and "
+            f"{COMPRESSED_FORMAT}",
             "restore with the release that wrote it, or start from empty state",
         )
     if reserved or zlib.crc32(value) != checksum:
         raise damaged_state(f"the checksum of {len(value)} bytes does not match")
-    return value
+    if version == SEAL_FORMAT:
+        return value
+    with refuse_damage():
+        (length,) = _LENGTH.unpack_from(value)
+        packed = pa.py_buffer(value)[_LENGTH.size :]
+        raw: bytes = _codec().decompress(packed, length, asbytes=True)
+        return raw
 
 
 @contextmanager

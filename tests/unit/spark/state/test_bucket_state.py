@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 from datetime import timedelta
 from typing import Any
 
@@ -32,7 +33,7 @@ from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.bucket_state import BucketIndex
 from pyflinkcep.spark.state.fingerprint import CLOCK, changes, requeued
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.pages import Page, seal, unseal
+from pyflinkcep.spark.state.pages import Page, seal, sealed_length, unseal
 from pyflinkcep.spark.state.storage import SparkStorage
 from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness
@@ -248,7 +249,9 @@ def test_an_unknown_format_version_is_refused() -> None:
     newer_state = seal(container[:4] + struct.pack("<H", 99) + container[6:])
 
     bucket.storage.write_index(newer_seal)
-    with pytest.raises(StateFormatError, match="sealed in format 98, this release reads format 1"):
+    with pytest.raises(
+        StateFormatError, match="sealed in format 98, this release reads formats 1 and 2"
+    ):
         bucket.batch([event("k", 20, "b")], 5)
     bucket.storage.write_index(newer_state)
     with pytest.raises(StateFormatError, match="state format 99, this release reads format 1"):
@@ -256,6 +259,29 @@ def test_an_unknown_format_version_is_refused() -> None:
     bucket.storage.write_index(container)
     with pytest.raises(StateFormatError, match=r"state without a checksum.*\n\nHint: start a new"):
         bucket.batch([event("k", 20, "b")], 5)
+
+
+def test_large_values_are_compressed_and_those_of_earlier_builds_read() -> None:
+    """Large values take a third of their length; whole, as by earlier builds, they are read."""
+    rows = [event(f"k{number}", 10, "a", number) for number in range(500)]
+    later = [event(f"k{number}", 20, "b", number) for number in range(500)]
+    bucket, earlier = Bucket(a_to_b()), Bucket(a_to_b())
+    for each in (bucket, earlier):
+        each.batch(rows, 5)
+        each.batch([], 15)
+    sealed = [value for value in earlier.storage.values.values() if sealed_length(value) >= 4096]
+    for key, value in list(earlier.storage.values.items()):
+        container = unseal(value)
+        head = struct.pack("<4sHHI", value[:4], 1, 0, zlib.crc32(container))
+        earlier.storage.values[key] = head + container
+
+    assert sealed
+    assert all(len(value) < sealed_length(value) / 3 for value in sealed)
+    for each in (bucket, earlier):
+        each.batch(later)
+        each.close()
+    assert len(bucket.matches) == 500
+    assert earlier.matches == bucket.matches
 
 
 # --- order
