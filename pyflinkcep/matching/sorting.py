@@ -63,12 +63,12 @@ def sorted_events(
         path = Path()
         for piece, is_last in _pieces(batches, budget_bytes):
             if is_last and not runs:
-                events = _without_position(_sorted(piece, layout, late, chosen))
+                events = _sorted(piece, layout, late, chosen)
                 del piece
                 if events.num_rows:
                     yield events
                 return
-            table = _sorted(piece, layout).table
+            table = _sorted(piece, layout, has_position=True).table
             del piece
             if not runs:
                 scratch = TemporaryDirectory(
@@ -182,7 +182,10 @@ def _sorted(
     layout: Layout,
     late: Sequence[str] = (),
     chosen: Callable[[pa.Table], Ints | None] = lambda _: None,
+    *,
+    has_position: bool = False,
 ) -> SortedEvents:
+    """Return events in order, with their positions if these will be asked for again."""
     table = _in_pieces(table, layout)
     rows = chosen(table)
     if rows is not None:
@@ -190,7 +193,8 @@ def _sorted(
     order = _order(table, layout, by_values=False)
     if _has_mixed_keys(table, order, layout):
         order = _order(table, layout, by_values=True)
-    result = _taken(table.drop_columns(list(late)), order)
+    left = {*late} if has_position else {*late, POSITION}
+    result = _taken(table.drop_columns([*left.intersection(table.column_names)]), order)
     layout.check_order(result)
     if not late:
         return SortedEvents(result, nested=layout.nested)
@@ -236,11 +240,6 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
     if POSITION not in table.column_names:
         return order_by(keys)
     return order_with_ties(keys, ties=plain_numbers(table.column(POSITION)))
-
-
-def _without_position(events: SortedEvents) -> SortedEvents:
-    kept = [name for name in events.table.column_names if name != POSITION]
-    return attrs.evolve(events, table=events.table.select(kept))
 
 
 def _has_mixed_keys(table: pa.Table, order: Ints, layout: Layout) -> bool:
@@ -324,4 +323,4 @@ def _merged(runs: list[_Run], layout: Layout) -> Iterator[SortedEvents]:
     for fence in [*fences[_BLOCKS::_BLOCKS], None]:
         table = pa.concat_tables([run.until(fence) for run in runs])
         if table.num_rows:
-            yield _without_position(_sorted(table, layout))
+            yield _sorted(table, layout)
