@@ -292,10 +292,11 @@ class BucketWork:
         late_count = sum(count_late(times, self.reached) for times in arrivals.dropped)
         ahead_count = sum(count_ahead(times, latest) for times in arrivals.dropped)
         fresh, late = divided([self._timed(table) for table in arrivals.tables], self.reached)
-        late_count += sum(map(len, late))
         ahead: list[TimedEvents] = []
         if latest < arrivals.latest:
             ahead, fresh = divided(fresh, latest)
+        if self._plan.matching.counts_arrived:
+            late_count += sum(map(len, late))
             ahead_count += sum(map(len, ahead))
         watermark = max(now, self.reached, self._plan.watermark_of(latest))
         found, events = self._advance(fresh, watermark)

@@ -205,6 +205,9 @@ class Matching(ABC):
 
     # The stages that take events, and their numbers, if its matcher counts partial matches.
     counted_stages: Mapping[str, int] = MappingProxyType({})
+    # Whether events that arrive count if they are late or too far ahead; else only those count
+    # whose times come beside them, since an event may arrive at several places.
+    counts_arrived = True
 
     @abstractmethod
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:

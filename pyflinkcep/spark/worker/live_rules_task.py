@@ -67,13 +67,13 @@ def _fields_of(task: PackTask) -> dict[str, Any]:
 
 
 class _LiveRulesPackTask(RulesPackTask):
-    """The same of events as buckets see them, which count them late only if rules want them."""
+    """The same of events as buckets see them, with conditions of rules that change."""
 
     def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
         names = self.sending.kept
         schema = pa.schema([self.schema.field(name) for name in names])
         events = table_of(table.select(list(names)).columns, schema)
-        return super()._divide(events, times)[0], times[:0]
+        return super()._divide(events, times)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -84,6 +84,7 @@ class LiveMatching(Matching):
     columns: Sequence[str]  # Those of an event
     schema: StructType  # Of matches
     log: NotedLog | None = None  # See `LivePackTask`
+    counts_arrived = False
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""

@@ -34,7 +34,6 @@ from pyflinkcep.spark.worker.runtime import (
     partition_number,
     running,
 )
-from pyflinkcep.tables.order import Rows
 
 _AT_LEAST, _AT_MOST = MOST_EVENTS, 1 << 20
 _ROW_BITS = 33  # of the numbers of a partition's rows
@@ -65,10 +64,9 @@ class SendingTask:
                     yield packets.written(self._rows(table, sent, order), buckets, position)
                     position += len(order)
 
-    def sent(self, table: pa.Table) -> tuple[pa.Table, Rows]:
-        """Return a row for each place that wants an event, and which events are wanted."""
-        sent = self.rules.sent(table)
-        return self._rows(table, sent, slice(None)), sent.rows
+    def sent(self, table: pa.Table) -> pa.Table:
+        """Return a row for each place that wants an event."""
+        return self._rows(table, self.rules.sent(table), slice(None))
 
     def _rows(self, table: pa.Table, sent: Sent, order: Any) -> pa.Table:
         own = integers(sent.rows[order])
@@ -108,10 +106,8 @@ class RulesPackTask(PackTask):
         )
 
     def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
-        rows, wanted = self.sending.sent(table)
-        is_dropped = np.ones(len(times), bool)
-        is_dropped[wanted] = False
-        return rows, times[is_dropped]
+        # Times of all: an event that several places want, or none, is late once.
+        return self.sending.sent(table), times
 
     def _without_nulls(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         events, nulls = super()._without_nulls(table)
@@ -179,6 +175,7 @@ class RulesMatching(Matching):
     rules: StreamRules
     columns: Sequence[str]  # Those of an event
     schema: StructType  # Of matches
+    counts_arrived = False
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""

@@ -70,6 +70,7 @@ class LiveBucket:
     read: int = 0  # How many publications were read
     notes: Path | None = None  # Where it notes what is applied, if the log is read where it packs
     sent: list[int] = attrs.field(factory=list)  # How many events each micro-batch sent
+    late_count: int = 0
     groups: KeyGroups = attrs.field(factory=lambda: KeyGroups(8))
     plan: BucketPlan = attrs.field(init=False)
     pack: PackTask = attrs.field(init=False)
@@ -107,10 +108,10 @@ class LiveBucket:
         packed = self.packed(rows)
         tables = [read_table(row["data"]) for row in packed if row["data"] is not None]
         self.sent.append(sum(own.num_rows for own in tables))
-        assert not any(row["dropped"] for row in packed)  # as if buckets had left them out
+        dropped = [row["dropped"] for row in packed if row["dropped"] is not None]
         latest = max((row["latest"] for row in packed), default=MIN_WATERMARK)
         texts = self.publications(only)
-        self.run(Arrivals(tables, latest, publications=texts), MIN_WATERMARK, self.storage)
+        self.run(Arrivals(tables, latest, dropped, publications=texts), MIN_WATERMARK, self.storage)
 
     def packed(self, rows: Sequence[Event]) -> list[dict[str, Any]]:
         """Return events as buckets get them."""
@@ -137,6 +138,7 @@ class LiveBucket:
         for output in work.run(arrivals, now):
             if output.found.rows is not None:
                 self.found += output.found.rows.to_pylist()
+            self.late_count += output.late_count
             if output.told is not None:
                 self.told += output.told.to_pylist()
         timer = work.timer(now)
@@ -403,6 +405,19 @@ def test_routes_of_queries_that_start_again() -> None:
     assert routes_of([[single]], basis) == (("each event by itself",),)
     assert routes_of([[single], [keyed]], basis) == (("each event by itself",), ("k",))
     assert routes_of([[single, keyed]], basis) == routes_of([[keyed], [single]], basis) == (("k",),)
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_a_late_event_counts_once(tmp_path: Path, notes: Path, is_noted: bool) -> None:
+    """An event that is late counts once, whether rules of two routes want it, of one, or none."""
+    log, given = RuleLog(tmp_path / "log"), events(random.Random(8), 0, 40)
+    both = Pattern.begin("a").where("x < 7 and id < 1000").next("b").where("x < 3 and id < 1000")
+    log.publish([Rule("by k", both, ("k",)), Rule("by name", both, ("name",))])
+    bucket = LiveBucket(log, (("k",), ("name",)), notes=notes if is_noted else None)
+    late = [{**given[0], "id": 500 + x, "x": x} for x in range(9)]
+    for batch in (given[:10], given[10:], late, [{**late[0], "id": 5000}]):
+        bucket.batch(batch)
+    assert bucket.late_count == 10
 
 
 def test_no_event_stops_a_rule(tmp_path: Path) -> None:

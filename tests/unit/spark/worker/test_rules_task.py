@@ -47,9 +47,9 @@ def _task(rules: RoutedRules) -> RulesTask:
 def test_rules_about_single_events_see_those_of_other_rules() -> None:
     """An event is sent for each key of rules, and by itself only if none of these wants it."""
     rules = _routed(SINGLE, KEYED, OTHER)
-    table, wanted = SendingTask(rules, EVENTS.column_names).sent(EVENTS)
+    table = SendingTask(rules, EVENTS.column_names).sent(EVENTS)
     marked = [rules.mark in holding for holding in table.column(HOLDING).to_pylist()]
-    assert wanted.tolist() == [0, 5, 6, 7, 7, 8, 8, 9, 9]
+    assert rules.sent(EVENTS).rows.tolist() == [0, 5, 6, 7, 7, 8, 8, 9, 9]
     # Of those sent twice one has the mark.
     assert marked == [False, True, True, True, False, True, False, True, False]
 
