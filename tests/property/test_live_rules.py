@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from pyflinkcep.rules import Rule, RuleLog
 from pyflinkcep.rules.live_rules import RuleBasis, compiled, routes_of
 from pyflinkcep.rules.rule_table import rule_to_document
 from pyflinkcep.spark.state.pages import write_table
+from pyflinkcep.spark.worker import noted_log
 from pyflinkcep.tables.typed_columns import widest
 from pyflinkcep.time import MIN_WATERMARK
 from tests.property.test_rule_sets import ROWS, events_of, named
@@ -118,14 +120,17 @@ def test_each_version_has_the_matches_of_its_events(
     ]
     routes = _routes(every)
     running = list(_running(every, routes))
-    with TemporaryDirectory() as folder:
-        log = RuleLog(Path(folder))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(noted_log, "run_of_query", lambda: "the run")
+        log, notes = RuleLog(Path(folder) / "log"), Path(folder) / "notes"
+        notes.mkdir()
         of_rules = [
             Changes(log, versions, choose)
             for number in range(len(drawn))
             if (versions := [rule for rule in running if rule.name == f"r{number}"])
         ]
-        bucket = LiveBucket(log, routes, DELAY, SCHEMA)
+        is_noted = seed % 2 > 0  # whether conditions are asked where events are packed
+        bucket = LiveBucket(log, routes, DELAY, SCHEMA, notes=notes if is_noted else None)
         reached = MIN_WATERMARK
         while arriving:
             size = choose.randrange(1, len(arriving) + 1)
