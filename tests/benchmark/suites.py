@@ -195,7 +195,7 @@ class Suites:
 
         for variant in settings.variants:
             if settings.warm_up:
-                run(variant, settings.source(1_000, settings.warm_up), settings.warm_up)
+                run(variant, settings.source(keys, settings.warm_up), settings.micro_batch)
             for _ in range(settings.repeat):
                 yield run(variant, settings.source(keys), settings.micro_batch)
 
