@@ -297,9 +297,9 @@ def test_a_filtered_stream_counts_and_keeps_less(
     assert len(filtered.rows) == 49
     assert sum(filtered.metrics("numLateRecordsDropped")) == 1
     assert [row.late.user for row in whole.rows if row.tag == "late"] == ["v"]
-    assert max(filtered.metrics("stateBytesWritten")) < 0.8 * max(
-        whole.metrics("stateBytesWritten")
-    )
+    # Bytes do not tell: what is kept is compressed, and these events are much alike.
+    assert filtered.metrics("numEventsQueued") == [30, 30, 0, 0]
+    assert whole.metrics("numEventsQueued") == [60, 60, 1, 0]
 
 
 def test_order_is_by_microsecond_then_position(

@@ -61,7 +61,7 @@ SEAL_FORMAT, COMPRESSED_FORMAT = 1, 2
 _MAGIC = b"\x8ePFC"
 _HEAD = struct.Struct("<4sHHI")
 _LENGTH = struct.Struct("<Q")
-_WORTH_COMPRESSING = 4 << 10  # Bytes
+_WORTH_COMPRESSING = 1 << 10  # Bytes
 # How values began before seals existed: a container, an Arrow stream.
 _UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")
 

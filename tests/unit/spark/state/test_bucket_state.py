@@ -269,7 +269,7 @@ def test_large_values_are_compressed_and_those_of_earlier_builds_read() -> None:
     for each in (bucket, earlier):
         each.batch(rows, 5)
         each.batch([], 15)
-    sealed = [value for value in earlier.storage.values.values() if sealed_length(value) >= 4096]
+    sealed = [value for value in earlier.storage.values.values() if sealed_length(value) >= 1024]
     for key, value in list(earlier.storage.values.items()):
         container = unseal(value)
         head = struct.pack("<4sHHI", value[:4], 1, 0, zlib.crc32(container))
