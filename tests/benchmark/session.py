@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,7 +13,7 @@ from pyspark.sql.types import ArrayType
 from pyflinkcep import local
 from tests.checkpoints import LOCAL_CHECKPOINTS
 
-# What docs/speed.md recommends for streams in a new session: half of their time is the compiler's.
+# What docs/speed.md recommends for streams in a new session: else half is the compiler's time.
 _JVM = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=30000 "
     "-XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=100000"
@@ -41,7 +40,7 @@ def _spark(cores: int, memory: str) -> SparkSession:
         SparkSession.builder.master(f"local[{cores}]")
         .appName("pyflinkcep benchmark")
         .config("spark.driver.memory", memory)
-        .config("spark.driver.extraJavaOptions", os.environ.get("PYFLINKCEP_BENCHMARK_JVM", _JVM))
+        .config("spark.driver.extraJavaOptions", _JVM)
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.sql.session.timeZone", "UTC")
