@@ -601,6 +601,13 @@ def order_within(bounds: Buffer, times: Buffer) -> bytes | None:
 def order_of(numbers: Buffer) -> bytes:
     """Return the stable order (int32) of at least one number (int64)."""
 
+def hash_values(values: Buffer, width: int, data: Buffer | None, hashes: Buffer) -> None:
+    """
+    Replace seeds (uint64) by the hashes of integers of 4 or 8 bytes.
+
+    With `data` the integers are where its texts begin, and where the last one ends.
+    """
+
 def rows_with(numbers: Buffer, bits: Buffer, uses: bytes, wanted: int) -> bytes:
     """Return the rows (int32) of keys whose events have all uses that are wanted."""
 

@@ -74,6 +74,7 @@ class CompiledModule(Protocol):
         [Any, Any, int, Any, Any, Any, Any, Any, int], tuple[bytes, bytes, bytes, bytes]
     ]
     order_of: Callable[[Any], bytes]
+    hash_values: Callable[[Any, int, Any, Any], None]
     rows_with: Callable[[Any, Any, bytes, int], bytes]
 
 

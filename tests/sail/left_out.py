@@ -57,6 +57,7 @@ _LEFT_OUT = {
     "test_workers_python": _JVM,
     "test_docstring_examples.py::test_examples": _STREAM,
     "test_chains.py::test_the_same_rows": "reads rows twice that repartition deals out at random",
+    "test_batch_keys.py::test_numbers_of_keys": _JVM,
     "test_batch_order.py::test_one_key_with_half_a_million": _JVM,
     "test_benchmark": _JVM,
     "test_batch_order.py::test_partitions_that_are_sorted_on_disk": _JVM,

@@ -29,7 +29,8 @@ _MANY = ("test_a_bound_is_reached_in_time", "test_a_long_loop_needs_no_stack")
 
 THREADS = ["tests/unit/matching/test_threads.py", "tests/unit/tables/test_placing.py"]
 _TABLES = ["tests/unit/tables/test_footers.py", "tests/unit/tables/test_pages.py"]
-SHARED = ["tests/unit/kernel", *_ENGINES, *_TABLES, *THREADS, "tests/conformance/test_kernel.py"]
+_OTHERS = ["tests/unit/matching/test_spark_hash.py", "tests/conformance/test_kernel.py"]
+SHARED = ["tests/unit/kernel", *_ENGINES, *_TABLES, *THREADS, *_OTHERS]
 
 
 def main(arguments: list[str]) -> int:

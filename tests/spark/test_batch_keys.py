@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, InputError, Pattern, Time, keyBy, parse
+from pyflinkcep.matching.spark_hash import is_hashed, spark_hash
 from tests.spark.support import a_then_b, configured, events, ids, in_one_job, on
 
 # Six events; those of one key are a match of (a, b). A dash separates keys, so that a key which
@@ -106,6 +111,48 @@ def test_equal_keys_are_one(spark: SparkSession) -> None:
     found = in_one_job(jobs)
 
     assert found == {name: ["a=3 b=4"] for name in ONE_KEY}
+
+
+def _random_columns(size: int) -> pa.Table:
+    """Return columns of the types whose numbers are known, over all of their range, with NULLs."""
+    rng = np.random.default_rng(1)
+    wide = rng.integers(-(2**63), 2**63 - 1, size) >> rng.integers(0, 64, size)
+    texts = [rng.bytes(int(length)) for length in rng.integers(0, 70, size)]
+    days, micros = wide % 700_000 - 350_000, wide % 10**17 - 5 * 10**16
+    decimals = [Decimal(n % 10**18 - 10**17).scaleb(-3) for n in wide.tolist()]
+    columns = {
+        "flag": pa.array(wide % 2 == 0),
+        "byte": pa.array(wide.astype(np.int8)),
+        "short": pa.array(wide.astype(np.int16)),
+        "int": pa.array(wide.astype(np.int32)),
+        "long": pa.array(wide),
+        "date": pa.array(days.astype(np.int32)).cast(pa.date32()),
+        "timestamp": pa.array(micros).cast(pa.timestamp("us", "UTC")),
+        "ntz": pa.array(micros).cast(pa.timestamp("us")),
+        "text": pa.array([text.decode("utf-8", "ignore") for text in texts]),
+        "binary": pa.array(texts),
+        "decimal": pa.array(decimals, pa.decimal128(18, 3)),
+    }
+    return pa.table(
+        {
+            name: pc.if_else(pa.array(rng.random(size) < 0.9), column, None)
+            for name, column in columns.items()
+        }
+    )
+
+
+def test_numbers_of_keys(spark: SparkSession) -> None:
+    """A worker's numbers for columns are those of Spark's ``xxhash64``, for each type and chained."""
+    table = _random_columns(500)
+    names = table.column_names
+    asked = [[name] for name in names] + [names, names[::-1], ["text", "long"], ["byte", "binary"]]
+    hashed = [F.xxhash64(*own).alias(f"hash {number}") for number, own in enumerate(asked)]
+    answers = spark.createDataFrame(table).select("*", *hashed).toArrow()
+
+    for number, own in enumerate(asked):
+        columns = [answers[name] for name in own]
+        assert all(is_hashed(column.type) for column in columns)
+        assert spark_hash(columns).tolist() == answers[f"hash {number}"].to_pylist(), own
 
 
 def test_keys_of_several_columns(spark: SparkSession) -> None:

@@ -385,6 +385,7 @@ static PyMethodDef module_methods[] = {
     {"order_within", module_order_within, METH_VARARGS, "return the order by time within keys"},
     {"wanted", module_wanted, METH_VARARGS, "find the events that rules want"},
     {"order_of", module_order_of, METH_O, "return the order of numbers"},
+    {"hash_values", module_hash_values, METH_VARARGS, "hash values, each with a seed"},
     {"rows_with", module_rows_with, METH_VARARGS, "find the events of keys with some uses"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},

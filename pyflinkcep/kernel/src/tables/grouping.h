@@ -47,5 +47,11 @@ PyObject *module_wanted(PyObject *module, PyObject *args);
 /* ordering.c */
 /* order_of(numbers) -> the stable order of at least one number. */
 PyObject *module_order_of(PyObject *module, PyObject *numbers);
+/* hashing.c */
+/*
+ * hash_values(values, width, data, hashes): replace each number by the hash of a value of that seed:
+ * an integer of `width` bytes, or the bytes between two of these in `data`, unless that is None.
+ */
+PyObject *module_hash_values(PyObject *module, PyObject *args);
 
 #endif
