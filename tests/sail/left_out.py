@@ -60,6 +60,7 @@ _LEFT_OUT = {
     "test_batch_keys.py::test_numbers_of_keys": _JVM,
     "test_batch_order.py::test_one_key_with_half_a_million": _JVM,
     "test_benchmark": _JVM,
+    "spark/test_file_reader": _JVM,
     "test_batch_order.py::test_partitions_that_are_sorted_on_disk": _JVM,
     "test_cep_dataframe.py::test_persist_runs_once": _JVM,
     "test_cep_dataframe.py::test_the_result_behaves_as_its_dataframe": _JVM,
