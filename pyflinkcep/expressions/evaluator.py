@@ -250,8 +250,13 @@ def _kind_of(sql: str, value: Any) -> Kind:
     kind = kind_of(value)
     if kind is not None:
         return kind
-    raise InputError(
-        f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
+    raise without_kind(sql, type(value).__name__)
+
+
+def without_kind(sql: str, found: str) -> InputError:
+    """Return the error for a part about one event of a type with which nothing is computed."""
+    return InputError(
+        f"{sql!r}: expected a number, boolean, string or time, got {found}",
         "use a value of such a type",
     )
 

@@ -24,7 +24,7 @@ from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
-from pyflinkcep.sigma.correlation import Kind
+from pyflinkcep.sigma.correlation import Correlation, Kind
 from pyflinkcep.tables.eql_match import KeyNumbers, Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.events import Record
@@ -159,34 +159,30 @@ def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:
     """Return which events a correlation wants: those of its rules, if these are SQL."""
     for correlation in sigma.every:
         check_fields(correlation, field_names(events.table))
+        _check_types(correlation, events.table.schema)
     texts = [one for _, one in sigma.conditions()]
     if not all(isinstance(text, str) and events.computes(text) for text in texts):
         return Wants()
     return Wants.any_of(tuple(events.conditions.number(str(text)) for text in texts))
 
 
-def check_sigma_types(sigma: SigmaCorrelation, schema: pa.Schema) -> None:
-    """Refuse a correlation that would stop a stream at the first value it cannot use."""
-    for link in sigma.links.values():
-        own = link.correlation
-        groups = {name for names in own.group_fields.values() for name in names}
-        if own.kind is Kind.VALUE_COUNT:
-            groups.update(own.fields)
-        else:
-            for name in own.fields:
-                type_ = type_at(schema, name)
-                if type_ is not None and not _is_number(type_):
-                    raise InputError(
-                        f"{own.name}: {own.kind.value} of the field {name!r}: expected numbers, "
-                        f"got {type_}",
-                        "name a field of numbers, or write value_count",
-                    )
-        for name in sorted(groups):
-            type_ = type_at(schema, name)
-            if type_ is not None:
-                check_comparable(
-                    type_, f"{own.name}: the field {name!r}", "a field of it, such as host.name"
-                )
+def _check_types(correlation: Correlation, schema: pa.Schema) -> None:
+    """Refuse a correlation that would fail at the first value that it cannot use."""
+    measured = () if correlation.kind is Kind.VALUE_COUNT else correlation.fields
+    for name in measured:
+        type_ = type_at(schema, name)
+        if type_ is not None and not _is_number(type_):
+            raise InputError(
+                f"{correlation.name}: {correlation.kind.value} of the field {name!r}: "
+                f"expected numbers, got {type_}",
+                "name a field of numbers, or write value_count",
+            )
+    groups = (name for names in correlation.group_fields.values() for name in names)
+    for name in sorted({*groups, *correlation.fields}.difference(measured)):
+        type_ = type_at(schema, name)
+        if type_ is not None:
+            what = f"{correlation.name}: the field {name!r}"
+            check_comparable(type_, what, "a field of it, such as host.name")
 
 
 def _is_number(type_: pa.DataType) -> bool:

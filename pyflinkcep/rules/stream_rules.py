@@ -22,7 +22,6 @@ from pyflinkcep.matching.latest import rule_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.fingerprint import fingerprint_of
 from pyflinkcep.rules.pattern_rules import pattern_texts
-from pyflinkcep.rules.query_rules import check_sigma_types
 from pyflinkcep.rules.routes import Fields, RoutedRules
 from pyflinkcep.rules.rule_keys import rule_code
 from pyflinkcep.rules.running_patterns import StreamPattern
@@ -117,9 +116,6 @@ def _over_stages(own: WantingRule, probe: SharedEvents) -> StageSql | None:
         except OnlyByRow:
             raise _refused(own, "its SQL over stages can only be computed row by row") from None
         return None if found is None else found[0]
-    if isinstance(definition, SigmaCorrelation):
-        check_sigma_types(definition, probe.table.schema)
-        return None
     if isinstance(definition, Eql) and definition.model.pipes:
         raise NotSupportedError(
             f"rule {own.rule.name!r}: head and tail of a stream, which has no end",

@@ -11,9 +11,14 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Values
-from pyflinkcep.expressions.evaluator import event_value, kind_of_values, machine_value
+from pyflinkcep.expressions.evaluator import (
+    event_value,
+    kind_of_values,
+    machine_value,
+    without_kind,
+)
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.expressions.sql_types import VOID
+from pyflinkcep.expressions.sql_types import ARRAY, BINARY, MAP, STRUCT, VOID
 from pyflinkcep.expressions.values import Typed
 from pyflinkcep.tables.order import lazily
 from pyflinkcep.tables.records import FieldSource
@@ -27,6 +32,8 @@ from pyflinkcep.tables.typed_columns import (
     kind_of,
     row_types,
 )
+
+_WITHOUT_KIND = (ARRAY, BINARY.name, MAP, STRUCT)
 
 
 class OnlyByRow(Exception):
@@ -74,6 +81,8 @@ class RowSql:
         if kind is not None:
             return kind
         type_ = self._function(sql).type
+        if type_ is not None and type_.name in _WITHOUT_KIND:
+            raise without_kind(sql, type_.sql)  # whatever values there are
         if type_ is None or (type_.kind is None and type_ != VOID):
             return kind_of_values(sql, self._values(sql))
         if type_.kind is Kind.DECIMAL:

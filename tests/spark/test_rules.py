@@ -261,6 +261,12 @@ def test_conditions_of_spark(spark: SparkSession) -> None:
         ({"r": Pattern.begin("a").where("m > 1")}, CepError, "no column 'm'"),
         ({"r": Eql("a where m > 1")}, InputError, "no field m"),
         ({"r": _counted("usr")}, InputError, "no event has the field 'usr'"),
+        ({"r": _counted("p")}, InputError, "the field 'p': .* can be compared, got struct<q"),
+        (
+            {"r": Pattern.begin("a").where("n > 3").next("b").where("p = last(a.p)")},
+            InputError,
+            "'p': expected a number, boolean, string or time, got struct<q",
+        ),
         ({"r": "x"}, InvalidArgumentError, "CEP.patterns: rule 'r': expected a Pattern"),
         (
             {"r": parse("PATTERN SEQ(A a, B b) WITHIN 2 minutes SLIDE 1 minute RETURN count(*)")},

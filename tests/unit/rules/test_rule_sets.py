@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -327,6 +328,35 @@ def test_refusals(rules: Any, events: Any, error: type[Exception], message: str)
     """What is no rule, or cannot be matched together with others, is refused by its name."""
     with pytest.raises(error, match=message):
         matchMany(rules, events, timestamp="at")
+
+
+def _counted(**own: Any) -> SigmaCorrelation:
+    counted = {"type": "event_count", "rules": ["r"], "timespan": "1s", "condition": {"gte": 2}}
+    inner = own.pop("inner", None)
+    rules = {"r": "n > 0", **({"inner": {**counted, **inner}} if inner else {})}
+    return SigmaCorrelation({**counted, **own}, rules)
+
+
+@pytest.mark.parametrize("name", ["one", "pairs", "listed"])
+@pytest.mark.parametrize(
+    "rule_by",
+    [
+        lambda name: Rule("", PAID, (name,)),
+        lambda name: _counted(**{"group-by": [name]}),
+        lambda name: _counted(**{"group-by": ["own"], "aliases": {"own": {"r": name}}}),
+        lambda name: _counted(rules=["inner"], inner={"group-by": [name]}),
+        lambda name: _counted(type="value_count", condition={"field": name, "gte": 2}),
+        lambda name: _counted(type="value_sum", condition={"field": name, "gte": 2}),
+        lambda name: Pattern.begin("a").where("n > 0").next("b").where(f"{name} = last(a.{name})"),
+    ],
+)
+def test_types_that_are_refused(rule_by: Callable[[str], Any], name: str) -> None:
+    """Structs and maps, in lists too, are no keys, groups or numbers, whatever events there are."""
+    struct, pairs = pa.struct({"q": pa.int64()}), pa.map_(pa.string(), pa.int64())
+    types = {"one": struct, "pairs": pairs, "listed": pa.list_(struct), "amount": pa.int64()}
+    fields = {"at": pa.int64(), "type": pa.string(), "n": pa.int64(), **types}
+    with pytest.raises(InputError, match=rf"{name}'.*: expected .*, got (struct|map|list|array)<"):
+        matchMany({"r": rule_by(name)}, pa.schema(fields).empty_table(), timestamp="at")
 
 
 def test_a_correlation_wants_what_it_names() -> None:
