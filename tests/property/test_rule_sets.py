@@ -31,6 +31,8 @@ from pyflinkcep import (
 )
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.pattern.pattern import stages_of
+from pyflinkcep.pattern.stage import ConsumingStrategy, QuantifierProperty, Stage
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.rules.event_needs import EventNeeds, shape_of
 from pyflinkcep.rules.rule import Definition
@@ -227,6 +229,21 @@ DEFINITIONS = st.one_of(
     st.builds(_sigma, st.sampled_from(SIGMA), st.sampled_from(FIELDS), st.sampled_from(FIELDS)),
 )
 RULES_OF_ALL_KINDS = st.tuples(DEFINITIONS, st.sampled_from(KEYS))
+
+
+def has_few_matches(definition: Definition) -> bool:
+    """Whether the matches on n events are at most a power of n, and not one of 2."""
+    if not isinstance(definition, Pattern) or definition.getWindowSize() is not None:
+        return True
+    return not any(map(_doubles, stages_of(definition)))
+
+
+def _doubles(stage: Stage) -> bool:
+    """Whether a stage without a window may take or leave out each of any number of events."""
+    quantifier = stage.quantifier
+    is_any = quantifier.innerConsumingStrategy is ConsumingStrategy.SKIP_TILL_ANY
+    is_loop = quantifier.hasProperty(QuantifierProperty.LOOPING)
+    return (is_loop and (is_any or bool(stage.inside))) or any(map(_doubles, stage.inside))
 
 
 def _ids(events: dict[str, Any]) -> dict[str, list[int]]:

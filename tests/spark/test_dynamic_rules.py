@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, matchMany, parse
@@ -151,9 +152,9 @@ def test_versions_see_the_events_of_their_micro_batches(
         for number, (change, part) in enumerate(zip(changed(log), parts, strict=True)):
             change()
             source.add(part, *([[END]] if number == 4 else []))
-            frame = CEP.dynamicPatterns(
-                source.stream(spark, delay_ms=10), log, "time", "kind", keys=["k"], keyGroups=8
-            )
+            # A column that is NOT NULL, as of literals, is one like any other.
+            stream = source.stream(spark, delay_ms=10).withColumn("origin", F.lit("here"))
+            frame = CEP.dynamicPatterns(stream, log, "time", "kind", keys=["k"], keyGroups=8)
             run(frame.toDF(TOLD).tagged(), checkpoint, finished)
     assert counted(finished.rows) == wanted_of(parts)
     assert told(finished.rows) == TOLD_OF_CHANGES

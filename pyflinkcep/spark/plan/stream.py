@@ -343,10 +343,12 @@ class StreamJob:
         """Put together the job of a pattern, a query, a clause or rules."""
         source, settings = job.source, job.settings
         watermark = watermark_of(source)
+        schema = sent or _packed_schema(prepared.events, prepared.layout)
         plan = BucketPlan(
             matching=matching,
             layout=prepared.layout,
-            schema=sent or _packed_schema(prepared.events, prepared.layout),
+            # Arrow need not check what Spark guarantees about a batch.
+            schema=pa.schema([field.with_nullable(True) for field in schema]),
             key_groups=settings.groups,
             processing_time=source.time_column is None,
             fingerprint=fingerprint,
@@ -471,9 +473,7 @@ def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
     own = dict.fromkeys([*layout.payload, *layout.key_signature, HASH])
     columns = [name for name in own if name not in layout.bit_columns]
     columns += layout.bit_columns
-    schema = arrow_schema(events.select(*map(quoted, columns)).schema)
-    # Arrow need not check what Spark guarantees about a batch.
-    return pa.schema([field.with_nullable(True) for field in schema])
+    return arrow_schema(events.select(*map(quoted, columns)).schema)
 
 
 def watermark_of(source: EventSource) -> StreamWatermark:
