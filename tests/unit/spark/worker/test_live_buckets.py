@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -48,12 +47,17 @@ from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.tables.typed_columns import widest
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
+from tests.unit.spark.worker.changing_rules import (
+    SUM_OF_TEXTS,
+    ChangingRules,
+    Event,
+    events,
+    made_rule,
+)
 
 SCHEMA = pa.schema(
     {"id": pa.int64(), "t": pa.int64(), "name": pa.string(), "k": pa.string(), "x": pa.int64()}
 )
-Event = dict[str, Any]
-Made = Callable[[str], Rule]
 
 
 @attrs.define(eq=False)
@@ -146,58 +150,15 @@ class LiveBucket:
         task.close()
         return timer
 
+    def what_was_told(self) -> list[tuple[int, str | None, int | None, str | None]]:
+        """Return what became of changes: of one with a problem only its publication and rule."""
+        names = ("publication", "rule", "version", "change")
+        assert all((one["change"] is None) == bool(one["problem"]) for one in self.told)
+        return [tuple(one[name] for name in names) for one in self.told]
+
     def ids(self, name: str = "") -> Counter[str]:
         """Return the ids of matches, of all rules or of one."""
         return Counter(one["matchId"] for one in self.found if name in ("", one["rule"]))
-
-
-def expected(make: Made, rows: Sequence[Event], begins: Sequence[Event]) -> Counter[str]:
-    """Return the ids of a rule's matches on some events, of those that some events begin."""
-    ids = ", ".join(str(one["id"]) for one in begins) or "-1"
-    found = matchMany([make(f" and id in ({ids})")], rows, timestamp="t", type="name")
-    return Counter(one.matchId for one in found) if rows else Counter()
-
-
-def events(choose: random.Random, first: int, count: int) -> list[Event]:
-    """Return events, up to 8 ms out of order; no two at one time."""
-    made = [
-        {"id": n, "t": 1000 + 3 * n, "name": choose.choice("AABBCD"),
-         "k": choose.choice("pqr"), "x": choose.randrange(9)}
-        for n in range(first, first + count)
-    ]  # fmt: skip
-    return sorted(made, key=lambda row: row["t"] + choose.randrange(8))
-
-
-def made_rule(choose: random.Random, name: str, version: int) -> Made:
-    """Return what makes a random rule of a kind that its name says, given more for its begin."""
-    low, high = choose.randrange(2, 7), choose.randrange(2, 7)
-    when, kind = choose.choice(["drop", "finish"]), choose.choice("AB")
-
-    def made(more: str = "") -> Rule:
-        if name == "sequence":
-            rest = f"[any where x < {high}] [any where x > 3]"
-            query = f"sequence by k with maxspan=60ms [{kind} where x > {low}{more}] {rest}"
-            return Rule(name, Eql(query), version=version, whenReplaced=when)
-        if name == "counted":
-            count = {"type": "event_count", "rules": ["high"], "group-by": ["k"], "timespan": "1s"}
-            count["condition"] = {"gte": low}
-            return Rule(name, SigmaCorrelation(count, {"high": f"x > {high}{more}"}), (), version)
-        if name == "query":
-            query = f"PATTERN SEQ(A a, B+ b[]) WHERE a.x > {low} AND b[i].x > b[i-1].x"
-            return Rule(name, parse(f"{query} WITHIN 40 milliseconds"), ("k",), version)
-        if name == "single":
-            query = f"D where x > {low}{more}"
-            return Rule(name, Eql(query), version=version, whenReplaced=when)
-        begin = Pattern.begin("a").where(f"x < {low}{more}")
-        if name == "next":
-            pattern = begin.next("b").where(f"x > {high}")
-        else:
-            chain = begin.followedByAny("b").where("x > 1 + last(a.x)")
-            pattern = chain.followedBy("c").where("x = 4")
-        pattern = pattern.within(Time.milliseconds(50))
-        return Rule(name, pattern, ("k",), version, whenReplaced=when)
-
-    return made
 
 
 @pytest.fixture
@@ -207,24 +168,6 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "notes"
     folder.mkdir()
     return folder
-
-
-@attrs.define(eq=False)
-class Life:
-    """A version of a rule while it is in force, with the events of its micro-batches."""
-
-    make: Made
-    begin: int = 0  # The time of the first events that it sees
-    end: int = 1 << 40  # And of the first that it sees no longer, of those to come
-    begins: list[Event] = attrs.field(factory=list)  # What may begin its matches
-    sees: list[Event] = attrs.field(factory=list)
-
-    def take(self, batch: Sequence[Event]) -> None:
-        """Take in a micro-batch."""
-        own = [event for event in batch if event["t"] >= self.begin]
-        begins = [event for event in own if event["t"] < self.end]
-        self.begins += begins
-        self.sees += own if self.make("").whenReplaced == "finish" else begins
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -239,46 +182,17 @@ def test_each_version_sees_the_events_of_its_micro_batches(
     """
     choose, log = random.Random(seed), RuleLog(tmp_path / "log")
     bucket = LiveBucket(log, notes=notes if seed % 2 else None)
-    names = ("sequence", "single", "next", "chain", "counted", "query")
-    lives: dict[str, list[Life]] = {name: [] for name in names}  # The last may be in force
-    changes = ["publish", "publish", "publish from", "pause", "resume", "remove", "", "", ""]
-    states = dict.fromkeys(names, "none")
-    versions = dict.fromkeys(names, 0)
+    rules = ChangingRules(log, choose)
     for number in range(9):
-        for name in names:
-            change = choose.choice(changes)
-            own, state, begin = lives[name], states[name], 0
-            if change.startswith("publish") or not versions[name]:
-                versions[name] += 1
-                make = made_rule(choose, name, versions[name])
-                if change == "publish from":
-                    begin = 1000 + 75 * number + choose.randrange(200)
-                    log.publish([make("")], validFrom=datetime.fromtimestamp(begin / 1000, UTC))
-                else:
-                    log.publish([make("")])
-                states[name] = "on"
-            elif change == "resume" and state == "paused":
-                log.resume(name)
-                make, begin, states[name] = own[-1].make, own[-1].begin, "on"
-            elif change in ("pause", "remove") and state == "on":
-                (log.pause if change == "pause" else log.remove)(name)
-                states[name] = f"{change}d"
-            else:
-                continue
-            for life in own:
-                life.end = min(life.end, begin)
-            if states[name] == "on":
-                own.append(Life(make, begin))
+        begin = 1000 + 75 * number
+        rules.change(begin, begin + 200)
+        rules.apply(log.number)
         batch = events(choose, 25 * number, 25)
-        for life in itertools.chain.from_iterable(lives.values()):
-            life.take(batch)
+        rules.take(batch)
         bucket.batch(batch)
     bucket.close()
-    wanted: Counter[str] = Counter()
-    for life in itertools.chain.from_iterable(lives.values()):
-        wanted += expected(life.make, life.sees, life.begins)
-    assert bucket.ids() == wanted
-    assert not [one for one in bucket.told if one["problem"]]
+    assert bucket.ids() == rules.expected()
+    assert sorted(map(str, bucket.what_was_told())) == sorted(map(str, rules.told))
     stored = bucket.storage.read_rules()
     assert stored is not None
     data = unseal(stored)
@@ -478,10 +392,6 @@ def test_publications_out_of_order_wait(tmp_path: Path) -> None:
     assert bucket.ids() == Counter(one.matchId for own in found for one in own)
 
 
-SUM = {"type": "value_sum", "rules": ["high"], "group-by": ["k"], "timespan": "1s",
-       "condition": {"field": "name", "gte": 3}}  # fmt: skip
-
-
 def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
     """What a stream cannot run is told with its rule; the version before it stays in force."""
     log, given = RuleLog(tmp_path), events(random.Random(4), 0, 60)
@@ -494,8 +404,8 @@ def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
         Rule("by another", one, ("name",)),
         Rule("may fail", Pattern.begin("a").where("10 / x > 2"), ("k",)),
         Rule("without a key", one),
-        Rule("sum of texts", SigmaCorrelation(SUM, {"high": "x > 3"})),
-        Rule("may fail, too", SigmaCorrelation({**SUM, "condition": {"gte": 3, "field": "x"}},
+        Rule("sum of texts", SigmaCorrelation(SUM_OF_TEXTS, {"high": "x > 3"})),
+        Rule("may fail, too", SigmaCorrelation({**SUM_OF_TEXTS, "condition": {"gte": 3, "field": "x"}},
                                                {"high": "10 / x > 3"})),
         Rule("of one event", parse("PATTERN SEQ(A a, B b) WHERE abs(a.x) + b.x > 3"), ("k",)),
         Rule("good", one, ("k", "name")),

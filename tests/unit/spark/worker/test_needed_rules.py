@@ -23,7 +23,8 @@ from pyflinkcep.spark.worker.bucket import Arrivals
 from pyflinkcep.spark.worker.noted_log import NotedLog
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
-from tests.unit.spark.worker.test_live_buckets import Event, LiveBucket, chain, events, made_rule
+from tests.unit.spark.worker.changing_rules import Event, events, made_rule
+from tests.unit.spark.worker.test_live_buckets import LiveBucket, chain
 
 NAMES = ("sequence", "single", "next", "chain", "counted", "query")
 
