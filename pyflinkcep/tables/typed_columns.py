@@ -367,6 +367,11 @@ class SqlColumns:
         column = self._of(str(leaf.attribute))
         return None if column is None else column.range
 
+    @property
+    def used(self) -> set[str]:
+        """The columns that the expressions read."""
+        return set(self._names.values())
+
     def own_column(self, text: str) -> pa.ChunkedArray | None:
         """Return the column that an expression is; None for any other expression."""
         tree = self._trees.get(text)
@@ -450,6 +455,12 @@ class SqlColumns:
         """
         found = copy(self)
         found._table, found._numbers = table, {}
+        return found
+
+    def of_rows(self, table: pa.Table) -> SqlColumns:
+        """Return the same expressions on any other rows of the same columns."""
+        found = self.on(table)
+        vars(found).pop("ranks", None)
         return found
 
     def column_name(self, written: str) -> str:

@@ -13,18 +13,24 @@ from random import Random
 from typing import Any
 
 import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from pyflinkcep.monitor import Monitor
 from pyflinkcep.show.query_history import Query
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.time import MIN_WATERMARK
 from tests.spark.support import in_one_task
 
+# `parquet` has workers read the events of all these tests themselves.
+_FORMAT = os.environ.get("PYFLINKCEP_TEST_STREAMS", "json")
 SCHEMA = "user string, ts bigint, name string, id int"
 
 TAGGED = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
@@ -68,12 +74,27 @@ class FileSource:
         else:
             names = self.schema.fieldNames()
         for rows in batches:
-            lines = (json.dumps(dict(zip(names, row, strict=True))) for row in rows)
             hidden = self.folder / f".{self.written}"
-            hidden.write_text("\n".join(lines), encoding="utf-8")
+            listed = [dict(zip(names, row, strict=True)) for row in rows]
+            if self.is_parquet:
+                self._write_parquet(listed, hidden)
+            else:
+                hidden.write_text("\n".join(map(json.dumps, listed)), encoding="utf-8")
             os.utime(hidden, (1_000_000 + self.written, 1_000_000 + self.written))
-            hidden.rename(self.folder / f"{self.written:04d}.json")
+            hidden.rename(self.folder / f"{self.written:04d}.{_FORMAT}")
             self.written += 1
+
+    def _write_parquet(self, rows: list[dict[str, Any]], path: Path) -> None:
+        table = pa.Table.from_pylist(rows, arrow_schema(_struct(self.schema)))
+        if "ts" in table.column_names:
+            time = pc.multiply(table.column("ts"), 1000).cast(pa.timestamp("us", "UTC"))
+            table = table.append_column("time", time)
+        pq.write_table(table, path)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the files have columns, so that workers read them."""
+        return _FORMAT == "parquet"
 
     def replace(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
         """Return a file other rows, its name and age as before."""
@@ -83,20 +104,36 @@ class FileSource:
 
     def raw(self, spark: SparkSession, files_per_trigger: int = 1) -> DataFrame:
         """Return the stream without a watermark."""
-        reader = spark.readStream.schema(self.schema)
-        return reader.option("maxFilesPerTrigger", files_per_trigger).json(str(self.folder))
+        return self._read(spark.readStream, self.schema, files_per_trigger)
+
+    def _read(self, reader: Any, schema: str | StructType, files_per_trigger: int = 1) -> DataFrame:
+        named = reader.schema(schema).format(_FORMAT)
+        return named.option("maxFilesPerTrigger", files_per_trigger).load(str(self.folder))
 
     def stream(
         self, spark: SparkSession, delay_ms: int = 5, files_per_trigger: int = 1
     ) -> DataFrame:
         """Return the stream, with ``time`` as its watermarked time of milliseconds ``ts``."""
-        timed = self.raw(spark, files_per_trigger).withColumn("time", F.timestamp_millis("ts"))
+        if self.is_parquet:
+            timed = self._read(spark.readStream, _timed(self.schema), files_per_trigger)
+        else:
+            timed = self.raw(spark, files_per_trigger).withColumn("time", F.timestamp_millis("ts"))
         return timed.withWatermark("time", f"{delay_ms} milliseconds")
 
     def bounded(self, spark: SparkSession) -> DataFrame:
         """Return the same events as a bounded DataFrame."""
+        if self.is_parquet:
+            return self._read(spark.read, _timed(self.schema))
         table = spark.read.schema(self.schema).json(str(self.folder))
         return table.withColumn("time", F.timestamp_millis("ts"))
+
+
+def _struct(schema: str | StructType) -> StructType:
+    return schema if isinstance(schema, StructType) else DataType.fromDDL(schema)
+
+
+def _timed(schema: str | StructType) -> StructType:
+    return StructType([*_struct(schema).fields, StructField("time", TimestampType())])
 
 
 @attrs.define(eq=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyspark.errors import PySparkException, UnsupportedOperationException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -140,3 +141,11 @@ def set_or_refuse(spark: SparkSession, name: str, value: str) -> None:
 def is_mutation(cause: Exception) -> bool:
     """Whether an error is about a change of the session in a pipeline's file."""
     return is_about(cause, _NO_MUTATION)
+
+
+def dataframe_of(plan: Any, like: DataFrame) -> DataFrame:
+    """Return a plan of Spark's as a DataFrame in the session of another."""
+    owner: Any = like
+    session: Any = like.sparkSession
+    classic = session._jvm.org.apache.spark.sql.classic
+    return DataFrame(classic.Dataset.ofRows(owner._jdf.sparkSession(), plan), session)

@@ -25,6 +25,7 @@ from pyflinkcep.matching.layout import bit_names
 from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_ansi, joined, sql_type, where
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable import Setting, Value, portable
+from pyflinkcep.spark.worker.computed_columns import SqlTexts
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 
@@ -216,6 +217,18 @@ def conditions_of(nfa: NFA, dataframe: DataFrame) -> Asked:
     atoms = spark_atoms(nfa)
     given = [_asked(atom) for atom in atoms]
     return list(zip(atoms, sql_columns(given, dataframe), strict=True))
+
+
+def said_by(asked: Asked, expressions: CompiledExpressions | None, nfa: NFA) -> SqlTexts | None:
+    """Return all that a pattern asks of events as SQL; None if some is a Column."""
+    texts = {atom.bit: _asked(atom) for atom, _ in asked}
+    conditions = {bit: text for bit, text in texts.items() if isinstance(text, str)}
+    if len(conditions) < len(texts):
+        return None
+    computed = guarded_parts(nfa.atoms)
+    own = [field.sql for field in (expressions.fields if expressions else ())]
+    fields = zip(field_names(expressions), own, strict=True)
+    return SqlTexts(conditions, {name: computed.get(sql, sql) for name, sql in fields})
 
 
 _CASTS = {

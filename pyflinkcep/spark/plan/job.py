@@ -24,8 +24,11 @@ from pyflinkcep.matching.progress import told_folder
 from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.conditions import sql_column
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
+from pyflinkcep.spark.plan.file_scan import FileScan
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.computed_columns import FileEvents, SqlTexts
+from pyflinkcep.spark.worker.pack import BUCKET, PACKETS, PacketsTask
 from pyflinkcep.spark.worker.progress import CountedTask
 from pyflinkcep.spark.worker.runtime import Range, TimeRange, merged, prepare_worker
 from pyflinkcep.spark.worker.seen_keys import KEYS, TARGET, CheckTask, SeenKeysTask
@@ -101,8 +104,9 @@ def map_in_arrow(
     schema: StructType,
     name: str,
     events: Layout | None = None,
+    files: FileEvents | None = None,
 ) -> DataFrame:
-    """Map a DataFrame's Arrow batches."""
+    """Map a DataFrame's Arrow batches; those of events in files, if a row is a part of a file."""
     # PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is
     # not found. Such columns travel under another name.
     names = dataframe.columns
@@ -116,7 +120,8 @@ def map_in_arrow(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
         named = (batch.rename_columns(names) if renamed else batch for batch in batches)
-        return function(named if times is None else times.seen(named))
+        read = named if files is None else files.read(named)
+        return function(read if times is None else times.seen(read))
 
     run.__name__ = run.__qualname__ = name
     if renamed:
@@ -153,6 +158,16 @@ class Prepared:
 
     events: DataFrame  # The events
     layout: Layout  # Their columns
+    files: FileScan | None = None  # The same, if workers can read them themselves
+    # The events that workers drop before the shuffle, as bits of conditions.
+    dropped: frozenset[int] = frozenset()
+
+    def mapped(self, task: ArrowFunction, schema: StructType, name: str) -> DataFrame:
+        """Hand the events to a task, as they come."""
+        files = self.files
+        if files is None:
+            return map_in_arrow(self.events, task, schema, name, self.layout)
+        return map_in_arrow(files.chunks, task, schema, name, self.layout, files.events)
 
 
 @attrs.frozen(eq=False)
@@ -205,8 +220,9 @@ class Job:
         *,
         positions: bool = False,
         has_order: bool = False,
+        said: SqlTexts | None = None,
     ) -> Prepared:
-        """Add what Spark computes from each event."""
+        """Add what Spark computes from each event; workers may if `said` is all of it."""
         if always_hash is None:
             always_hash = self.is_stream or self.settings.partitioned
         layout = self.source.layout(bits, always_hash, expressions)
@@ -217,7 +233,8 @@ class Job:
         if positions and layout.has_order:
             added = {**added, POSITION: F.monotonically_increasing_id()}
         events = self.source.prepare({**self.source.key_hash(always_hash), **added})
-        return Prepared(events, layout)
+        files = None if said is None else FileScan.of(self.source, events, said)
+        return Prepared(events, layout, files)
 
     def run(
         self,
@@ -228,6 +245,8 @@ class Job:
     ) -> DataFrame:
         """Hand the events of each key to a task; for bounded events."""
         layout, is_partitioned = prepared.layout, self.settings.partitioned
+        if prepared.files is not None and not order and not is_partitioned:
+            return self._run_on_files(prepared, task, schema)
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:
             events = events.sortWithinPartitions(*order)
@@ -239,6 +258,20 @@ class Job:
         rows = rows.repartition(F.col(TARGET)).sortWithinPartitions(F.col(KEYS).isNull())
         check = CheckTask(layout.pattern, schema)
         return map_in_arrow(rows, check.run, schema, f"{self.name} (check keys)")
+
+    def _run_on_files(
+        self, prepared: Prepared, task: ArrowFunction, schema: StructType
+    ) -> DataFrame:
+        layout, files = prepared.layout, prepared.files
+        assert files is not None
+        session = files.chunks.sparkSession
+        sent = PacketsTask.of(layout, files.events.schema, shuffle_partitions(session))
+        sent = attrs.evolve(sent, dropped=prepared.dropped)
+        events = files.events.without(prepared.dropped, layout.time_column)
+        needed = attrs.evolve(prepared, files=attrs.evolve(files, events=events))
+        packets = needed.mapped(sent.run, PACKETS, self.name)
+        arriving = sent.packets.reading(watched(task, layout.key_signature))
+        return map_in_arrow(packets.repartition(F.col(BUCKET)), arriving, schema, self.name)
 
 
 def _check_partitioned(source: EventSource) -> None:

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.matching.columns import BITS, HASH, quoted
+from pyflinkcep.matching.columns import BITS, HASH, PREFIX, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import (
@@ -38,6 +38,7 @@ from pyflinkcep.spark.arrow.internals import (
     without_marks,
 )
 from pyflinkcep.spark.plan.analysis import set_or_refuse
+from pyflinkcep.spark.plan.file_scan import FileScan
 from pyflinkcep.spark.plan.job import (
     SHUFFLE_PARTITIONS,
     Job,
@@ -80,6 +81,7 @@ from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, RE
 # operator. It can be pickled.
 Rest = Callable[[DataFrame, str, int], DataFrame]
 _RESULT = "MapInArrow"
+_LATEST = f"{PREFIX}latest"
 # Operators with state that emit their rows at once, and hold none.
 _PASSING = ("Deduplicate", "GlobalLimit")
 
@@ -326,6 +328,7 @@ class StreamJob:
     # Makes of the work before the operator that of a job that sends events in its own way.
     sending: Callable[[PackTask], PackTask] | None = None
     published: DataFrame | None = None  # Publications of rules, as packed rows
+    files: FileScan | None = None  # The events, if workers read them themselves
 
     @classmethod
     def of(
@@ -364,7 +367,10 @@ class StreamJob:
         )
         name = f"{job.name} ({output.what})" if output.what else job.name
         is_named, delay_ms = source.name is not None, source.watermark_delay_ms
-        return cls(name, output, prepared.events, plan, delay_ms, is_named, sending=sending)
+        files = None if watermark.delay_ms is None else prepared.files
+        return cls(
+            name, output, prepared.events, plan, delay_ms, is_named, sending=sending, files=files
+        )
 
     def behind(self, milliseconds: int) -> StreamJob:
         """Return the job with Spark's watermark further behind, for the operators that follow."""
@@ -405,7 +411,7 @@ class StreamJob:
             max_ahead_ms=plan.max_ahead_ms,
         )
         pack = f"{name} ({'pack' if plan.max_ahead_ms is None else GUARDED})"
-        packed = map_in_arrow(self.events, task.run, PACKED, pack, layout)
+        packed = self._packed(task, pack)
         results = (
             (packed if self.published is None else packed.unionAll(self.published))
             .groupBy(BUCKET)
@@ -420,10 +426,21 @@ class StreamJob:
         columns = observed_columns(sides, stages, plan.max_ahead_ms is not None)
         observed = results.observe(self._counters(), *columns)
         result = self._unpacked(observed)
-        alone = attrs.evolve(self, events=cast(DataFrame, None), published=None)
+        alone = attrs.evolve(self, events=cast(DataFrame, None), published=None, files=None)
         rest = partial(_flushed, alone)
         remember(result, self.events, rest)
         return result
+
+    def _packed(self, task: PackTask, name: str) -> DataFrame:
+        """Return the events by bucket, as packed rows."""
+        packed = Prepared(self.events, task.layout, self.files).mapped(task.run, PACKED, name)
+        if self.files is None:
+            return packed
+        # The events' own times are seen by workers only. Spark's watermark is never before 1970.
+        latest = F.timestamp_millis(F.greatest(F.col("latest"), F.lit(0)))
+        timed = packed.withColumn(_LATEST, latest)
+        timed = timed.withWatermark(_LATEST, f"{self.delay_ms} milliseconds")
+        return timed.select(*PACKED.fieldNames())
 
     def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
         """Run the job that returns the results of a final watermark."""

@@ -17,9 +17,10 @@ from pyflinkcep.spark.arrow.internals import (
     is_event_time,
     is_of_matches,
 )
+from pyflinkcep.spark.plan.analysis import dataframe_of
+from pyflinkcep.spark.plan.file_scan import WATERMARK_NODE
 from pyflinkcep.spark.worker.bucket_task import WallClock
 
-WATERMARK_NODE = "EventTimeWatermark"  # The name of the operator that ``withWatermark`` adds
 _TAG = "pyflinkcep.attached"
 
 
@@ -31,10 +32,7 @@ def replaced(dataframe: DataFrame, replacement: Callable[[Any], Any]) -> DataFra
             "Spark Connect does not show the plan of a stream", "use a classic Spark session"
         )
     session: Any = dataframe.sparkSession
-    jvm, classic = session._jvm, session._jvm.org.apache.spark.sql.classic
-    changed = _replaced(plan, replacement, jvm)
-    owner: Any = dataframe
-    return DataFrame(classic.Dataset.ofRows(owner._jdf.sparkSession(), changed), session)
+    return dataframe_of(_replaced(plan, replacement, session._jvm), dataframe)
 
 
 def later_watermark(node: Any, session: Any, milliseconds: int, ids: dict[str, Any]) -> Any:

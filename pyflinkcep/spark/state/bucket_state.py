@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -35,7 +35,7 @@ from pyflinkcep.spark.state.pages import (
     unseal,
     write_table,
 )
-from pyflinkcep.spark.state.storage import BucketStorage, PageId
+from pyflinkcep.spark.state.storage import BucketStorage, PageId, there
 
 # The page of all keys whose key group has no page of its own; kept in the index if small.
 COMMON: PageId = (-1, 0)
@@ -281,15 +281,32 @@ class BucketState:
 
     def read_page(self, page: PageId) -> Page:
         """Return a page; an empty one if there is none."""
-        shape = self._shape
-        if page not in self.index.pages:
-            return Page.empty(shape.keys, shape.held)
+        (found,) = self.read_pages([page])
+        return found
+
+    def read_pages(self, pages: Sequence[PageId]) -> list[Page]:
+        """Return several pages."""
+        own = self.index.pages
+        data: dict[PageId, bytes | None]
+        data = {} if self.index.common is None else {COMMON: self.index.common}
+        stored = [page for page in pages if page in own and page not in data]
+        data |= zip(stored, self._storage.read_pages(stored), strict=True)
+        return [self._page(page, data[page]) if page in own else self._empty for page in pages]
+
+    @property
+    def _empty(self) -> Page:
+        return Page.empty(self._shape.keys, self._shape.held)
+
+    def _page(self, page: PageId, data: bytes | None) -> Page:
         where = self._groups if page == COMMON else f"key group {page[0]}"
-        with naming_damage(shape.pattern, where):
-            data = self.index.common if page == COMMON else None
-            if data is None:
-                data = self._storage.read_page(page)
-            return Page.from_bytes(data, shape.keys, shape.held)
+        with naming_damage(self._shape.pattern, where):
+            return Page.from_bytes(there(data), self._shape.keys, self._shape.held)
+
+    def write_pages(self, pages: Iterable[tuple[PageId, Page]]) -> None:
+        """Replace several pages; see :meth:`write_page`."""
+        with self._storage.together():
+            for page_id, page in pages:
+                self.write_page(page_id, page)
 
     def write_page(self, page_id: PageId, page: Page) -> None:
         """Replace a page; one without keys is deleted."""

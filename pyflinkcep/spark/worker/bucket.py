@@ -361,7 +361,7 @@ class BucketWork:
         page_ids = self._touched_pages(own)
         if not page_ids:
             return task.matcher.take(), store
-        pages = [state.read_page(page) for page in page_ids]
+        pages = state.read_pages(page_ids)
         held = Page.concat(pages)
         all_events = pa.concat_tables([held.events, due.select(task.shape.held.names)])
         base = store.add(all_events.combine_chunks())
@@ -373,8 +373,7 @@ class BucketWork:
         groups = group_text(sorted({group for group, _ in page_ids if group >= 0}))
         with naming_damage(task.plan.layout.pattern, groups), self.matching:
             changed = work.run(held, page_of_key, page_of_event)
-        for number, page in changed.items():
-            state.write_page(page_ids[number], page)
+        state.write_pages((page_ids[number], page) for number, page in changed.items())
         state.split_large_pages()
         return task.matcher.take(), store
 

@@ -15,6 +15,7 @@ from pyflinkcep.engines.flink.nfa.analysis import Relevance, warnings_of
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.plan.file_scan import is_of_files
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
 from pyflinkcep.spark.plan.source import watermark_column
 from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections
@@ -58,12 +59,16 @@ def explanation(
     watermark = []
     if dataframe.isStreaming and order in dataframe.columns:
         watermark = [f"watermark: {StreamWatermark.of(dataframe, order)}"]
+    files = []
+    if is_of_files(dataframe):
+        files = ["files: read by workers themselves if these know all conditions on one event"]
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):
         filtered.append("in Python, once the watermark has seen them; late ones are counted")
     sections = {
         job_name(nfa.description): [
             f"input: {kind}, {f'key {names}' if keys else 'no key'}, "
             f"ordered by {order or 'nothing yet: call inEventTime(...)'}",
+            *files,
             *watermark,
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",

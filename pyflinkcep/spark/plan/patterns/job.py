@@ -30,6 +30,7 @@ from pyflinkcep.spark.plan.conditions import (
     checked_conditions,
     compiled_expressions,
     field_columns,
+    said_by,
 )
 from pyflinkcep.spark.plan.job import Job, Prepared, slice_length, sliced
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, bare_if_untaken, droppable_events
@@ -156,10 +157,16 @@ class PatternJob:
         wanted = EventFilter.of(
             self.job, self.asked, self._droppable(consumer.shows_time and not consumer.by_windows)
         )
-        prepared = wanted.after(self.prepared(wanted.before(), positions=True))
+        is_sliced = uses_lists and self._slice_ms is not None
+        prepared = self.prepared(self.job, positions=True)
+        if prepared.files is None or is_sliced:
+            prepared = wanted.after(self.prepared(wanted.before(), positions=True))
+        else:
+            prepared = attrs.evolve(prepared, dropped=wanted.droppable)
         if uses_lists and self._slice_ms is not None:
             prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
-        if how.name not in (EVENT_LISTS, LATEST) and self.comparator is None:
+        is_automaton = how.name not in (EVENT_LISTS, LATEST) and self.comparator is None
+        if is_automaton and prepared.files is None:
             prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
         task: ChainTask | LatestTask | BatchTask
@@ -257,6 +264,7 @@ class PatternJob:
             expressions=self.expressions,
             positions=positions,
             has_order=self.comparator is not None,
+            said=said_by(self.asked, self.expressions, self.nfa),
         )
 
     # --- helpers

@@ -39,6 +39,7 @@ from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import CLOCK, RULES, layout_facts
+from pyflinkcep.spark.worker.computed_columns import SqlTexts
 from pyflinkcep.spark.worker.pack import BUCKET, PACKETS, Packets, PackTask, RowsTask
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, RulesTask, SendingTask
 from pyflinkcep.tables.sql import evaluated_by
@@ -96,7 +97,8 @@ class RulesJob:
         """Run the job on bounded events."""
         # Spark's workers know which partition they have, and number its events themselves.
         is_numbered = engine_of(self.job.given.sparkSession) is SPARK
-        prepared = self.job.prepared(self.computed, positions=not is_numbered)
+        said = None if self.computed or not is_numbered else SqlTexts()
+        prepared = self.job.prepared(self.computed, positions=not is_numbered, said=said)
         own = self.job.source.event_columns
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
         fields = [prepared.events.schema[name] for name in kept]
@@ -106,7 +108,7 @@ class RulesJob:
         packets = Packets.of(schema, shuffle_partitions(prepared.events.sparkSession))
         task = partial(SendingTask(self.rules, kept).run, packets)
         name = self.job.name
-        sent = map_in_arrow(prepared.events, task, PACKETS, name, prepared.layout)
+        sent = prepared.mapped(task, PACKETS, name)
         layout = attrs.evolve(
             prepared.layout, key_signature=(HASH,), payload=(*own, HOLDING), bit_columns=()
         )
@@ -118,7 +120,8 @@ class RulesJob:
         """Return the job on unbounded events."""
         assert self.streamed is not None
         rules, own = self.streamed, self.job.source.event_columns
-        prepared = self.job.prepared(self.computed, always_hash=False)
+        said = None if self.computed else SqlTexts()
+        prepared = self.job.prepared(self.computed, always_hash=False, said=said)
         layout = attrs.evolve(prepared.layout, key_signature=(HASH,), payload=tuple(own))
         sending = SendingTask(rules.routed, own)
         fields = [prepared.events.schema[name] for name in own]

@@ -32,6 +32,7 @@ from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import write_table
+from pyflinkcep.spark.worker.computed_columns import SqlTexts
 from pyflinkcep.spark.worker.consumers import MAIN, tagged_schema
 from pyflinkcep.spark.worker.live_rules_task import (
     TOLD_SCHEMA,
@@ -96,7 +97,7 @@ class LiveJob:
     def stream(self, told: str | None) -> StreamJob:
         """Return the job; `told` names the output with what became of publications."""
         own = self.job.source.event_columns
-        prepared = self.job.prepared({}, always_hash=False)
+        prepared = self.job.prepared({}, always_hash=False, said=SqlTexts())
         layout = attrs.evolve(prepared.layout, key_signature=(HASH,), payload=tuple(own))
         fields = [prepared.events.schema[name] for name in own]
         schemas = self.schemas(told)

@@ -86,10 +86,10 @@ class SpyStorage(MemoryStorage):
         self.pages_read: list[PageId] = []
         self.pages_written: list[PageId] = []
 
-    def read_page(self, page: PageId) -> bytes:
-        """Return a page."""
-        self.pages_read.append(page)
-        return super().read_page(page)
+    def read_pages(self, pages: Sequence[PageId]) -> Sequence[bytes | None]:
+        """Return pages."""
+        self.pages_read += pages
+        return super().read_pages(pages)
 
     def write_page(self, page: PageId, data: bytes | None) -> None:
         """Replace or delete a page."""
