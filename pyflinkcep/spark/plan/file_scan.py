@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema, hadoop_path, spark_context
+from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema, hadoop_path
 from pyflinkcep.spark.plan.analysis import dataframe_of, is_ansi, is_case_sensitive
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.computed_columns import ComputedColumns, FileEvents, SqlTexts
@@ -58,12 +58,11 @@ class FileScan:
     events: FileEvents  # Reads the events of parts
 
     @classmethod
-    def of(cls, source: EventSource, prepared: DataFrame, said: SqlTexts) -> FileScan | None:
-        """Return the files of events, as prepared by Spark, if workers can do all of that."""
+    def of(
+        cls, relation: Any, source: EventSource, prepared: DataFrame, said: SqlTexts
+    ) -> FileScan | None:
+        """Return the files of a :func:`plain_relation`, if workers can do what Spark prepared."""
         if source.key_expressions or any(key.signature != key.column for key in source.keys):
-            return None
-        relation = _plain_relation(source.dataframe)
-        if relation is None:
             return None
         session: Any = source.dataframe.sparkSession
         whole = arrow_schema(source.dataframe.schema)
@@ -86,29 +85,27 @@ class FileScan:
         return cls(chunks, FileEvents(reader, columns))
 
 
-def is_of_files(dataframe: DataFrame) -> bool:
-    """Whether events are files that workers may read, if they know all that a job computes."""
-    return _plain_relation(dataframe) is not None
-
-
-def _plain_relation(dataframe: DataFrame) -> Any:
+def plain_relation(dataframe: DataFrame) -> Any:
     """Return the relation of a DataFrame that is just the rows of files of Parquet; else None."""
+    # Each question to Java takes a millisecond, so the plan comes first, which is seldom such.
     session = dataframe.sparkSession
-    if spark_context(session) is None or not is_ansi(dataframe):
+    relation = _relation(analysed_plan(dataframe))
+    if relation is None or not is_ansi(dataframe):
         return None
     conf: Any = session.conf
     if conf.get(READ_FILES, "workers") == "spark":
         return None
     if any(conf.get(name) != plain for name, plain in _PLAIN.items()):
         return None
-    relation = _relation(analysed_plan(dataframe))
-    if relation is None or not _is_plain(relation, session) or _is_cached(dataframe):
+    if not _is_plain(relation, session) or _is_cached(dataframe):
         return None
     return relation if all(map(_is_flat, dataframe.schema.fields)) else None
 
 
 def _relation(plan: Any) -> Any:
     """Return the relation whose rows, some of their columns, are those of a plan; else None."""
+    if plan is None:
+        return None
     name = plan.nodeName()
     if name in ("StreamingRelation", "LogicalRelation"):
         return plan

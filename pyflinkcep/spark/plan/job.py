@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -24,7 +25,7 @@ from pyflinkcep.matching.progress import told_folder
 from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.conditions import sql_column
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
-from pyflinkcep.spark.plan.file_scan import FileScan
+from pyflinkcep.spark.plan.file_scan import FileScan, plain_relation
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.computed_columns import FileEvents, SqlTexts
@@ -170,7 +171,7 @@ class Prepared:
         return map_in_arrow(files.chunks, task, schema, name, self.layout, files.events)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Job:
     """A job on a DataFrame, whatever it matches: events, their key and time, settings and name."""
 
@@ -201,6 +202,11 @@ class Job:
         if settings.partitioned:
             _check_partitioned(source)
         return cls(settings.about(source), settings, source.dataframe)
+
+    @cached_property
+    def files(self) -> Any:
+        """Spark's relation of files that workers may read themselves; None if there are none."""
+        return None if self.settings.partitioned else plain_relation(self.source.dataframe)
 
     def where(self, condition: Column | str) -> Job:
         """Return the job on the events that satisfy a condition."""
@@ -233,7 +239,9 @@ class Job:
         if positions and layout.has_order:
             added = {**added, POSITION: F.monotonically_increasing_id()}
         events = self.source.prepare({**self.source.key_hash(always_hash), **added})
-        files = None if said is None else FileScan.of(self.source, events, said)
+        files = None
+        if said is not None and self.files is not None:
+            files = FileScan.of(self.files, self.source, events, said)
         return Prepared(events, layout, files)
 
     def run(
@@ -245,7 +253,7 @@ class Job:
     ) -> DataFrame:
         """Hand the events of each key to a task; for bounded events."""
         layout, is_partitioned = prepared.layout, self.settings.partitioned
-        if prepared.files is not None and not order and not is_partitioned:
+        if prepared.files is not None and not order:
             return self._run_on_files(prepared, task, schema)
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:

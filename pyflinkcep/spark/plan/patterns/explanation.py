@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa.analysis import Relevance, warnings_of
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.plan.file_scan import is_of_files
+from pyflinkcep.spark.plan.file_scan import plain_relation
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
 from pyflinkcep.spark.plan.source import watermark_column
 from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections
@@ -60,7 +60,7 @@ def explanation(
     if dataframe.isStreaming and order in dataframe.columns:
         watermark = [f"watermark: {StreamWatermark.of(dataframe, order)}"]
     files = []
-    if is_of_files(dataframe):
+    if plain_relation(dataframe) is not None:
         files = ["files: read by workers themselves if these know all conditions on one event"]
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):
         filtered.append("in Python, once the watermark has seen them; late ones are counted")

@@ -157,17 +157,14 @@ class PatternJob:
         wanted = EventFilter.of(
             self.job, self.asked, self._droppable(consumer.shows_time and not consumer.by_windows)
         )
-        is_sliced = uses_lists and self._slice_ms is not None
-        prepared = self.prepared(self.job, positions=True)
-        if prepared.files is None or is_sliced:
+        slice_ms = self._slice_ms if uses_lists else None
+        prepared = None if slice_ms is not None else self._on_files(wanted)
+        if prepared is None:
             prepared = wanted.after(self.prepared(wanted.before(), positions=True))
-        else:
-            prepared = attrs.evolve(prepared, dropped=wanted.droppable)
-        if uses_lists and self._slice_ms is not None:
-            prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
-        is_automaton = how.name not in (EVENT_LISTS, LATEST) and self.comparator is None
-        if is_automaton and prepared.files is None:
-            prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
+            if slice_ms is not None:
+                prepared = sliced(prepared, self.source, slice_ms, 0, self.nfa.window_time - 1)
+            if how.name not in (EVENT_LISTS, LATEST) and self.comparator is None:
+                prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
         task: ChainTask | LatestTask | BatchTask
         if uses_lists:
@@ -268,6 +265,13 @@ class PatternJob:
         )
 
     # --- helpers
+
+    def _on_files(self, wanted: EventFilter) -> Prepared | None:
+        """Return the events as files that workers read and filter; None if they cannot."""
+        if self.job.files is None:
+            return None
+        prepared = self.prepared(self.job, positions=True)
+        return None if prepared.files is None else attrs.evolve(prepared, dropped=wanted.droppable)
 
     @property
     def _slice_ms(self) -> int | None:
