@@ -14,9 +14,8 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa.analysis import Relevance
 from pyflinkcep.matching.columns import WHOLE
 from pyflinkcep.spark.plan.patterns import prefilter
-from pyflinkcep.spark.worker.file_reader import READ_FILES
 from tests.shorthand import ms
-from tests.spark.support import columns, configured, events, failure, on
+from tests.spark.support import columns, events, failure, on
 
 A_TO_B = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
 INPUT = "u:x u:a1 v:a2 u:x u:b3 v:y v:b4 v:b5 u:a6 u:a7 u:y u:b8"
@@ -70,10 +69,9 @@ def test_the_filter_changes_no_match(spark: SparkSession, pattern: Any, unfilter
 
 
 def test_the_filter_reaches_the_source(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's reader of Parquet is told what is wanted, so that it can leave out row groups."""
+    """Parquet is told what is wanted, so that it can leave out whole row groups."""
     events(spark, INPUT).write.parquet(str(tmp_path / "events"))
-    with configured(spark, {READ_FILES: "spark"}):
-        scan = plan(on(spark.read.parquet(str(tmp_path / "events")), A_TO_B, "user").toDF())[-1]
+    scan = plan(on(spark.read.parquet(str(tmp_path / "events")), A_TO_B, "user").toDF())[-1]
 
     assert "EqualTo(name,a)" in scan.split("PushedFilters")[1]
     assert "IsNull(ts)" in scan.split("PushedFilters")[1]

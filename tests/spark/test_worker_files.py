@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -20,10 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, keyBy
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule, RuleLog
 from pyflinkcep.spark.arrow.internals import analysed_plan
-from pyflinkcep.spark.worker.file_reader import READ_FILES
-from tests.spark.streams import Finished, run
+from pyflinkcep.spark.plan.conditions import bit_columns, field_columns
+from pyflinkcep.spark.plan.file_scan import plain_relation
+from pyflinkcep.spark.plan.job import Job, map_in_arrow
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.settings import JobSettings
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.file_reader import CHUNK, READ_FILES
+from tests.spark.streams import Finished, failure, run
 from tests.spark.support import configured, in_one_job
 
 DDL = (
@@ -101,42 +107,49 @@ def is_read_by_workers(frame: Any) -> bool:
     return "row_index" in str(plan.toString())
 
 
-def both(spark: SparkSession, job: Callable[[], Any]) -> Iterator[Any]:
-    """Yield a job on files that workers read, and one on rows that Spark reads."""
-    for reader in ("workers", "spark"):
-        with configured(spark, {READ_FILES: reader}):
-            made = job()
-            assert is_read_by_workers(made) == (reader == "workers")
-            yield made
-
-
 def counted(frame: DataFrame) -> Counter[str]:
     """Return the rows of a DataFrame, each as a text."""
-    return Counter(row[0] for row in frame.select(F.to_json(F.struct("*"))).collect())
+    return Counter(row[0] for row in as_texts(frame).collect())
 
 
-def in_both(
-    spark: SparkSession, jobs: Mapping[str, Callable[[], DataFrame]]
-) -> list[dict[str, list[str]]]:
-    """Return the rows of jobs on files that workers read, then of those on rows, all in one job."""
-    found = []
-    for reader in ("workers", "spark"):
-        with configured(spark, {READ_FILES: reader}):
-            made = {name: job() for name, job in jobs.items()}
-            assert {is_read_by_workers(one) for one in made.values()} == {reader == "workers"}
-            texts = {name: one.select(F.to_json(F.struct("*"))) for name, one in made.items()}
-            found.append({name: sorted(rows) for name, rows in in_one_job(texts).items()})
-    return found
+def as_texts(frame: DataFrame) -> DataFrame:
+    """Return the rows of a DataFrame as one column of texts."""
+    return frame.select(F.to_json(F.struct("*")))
 
 
-def test_bounded_jobs(spark: SparkSession, files: Any) -> None:
-    """A bounded job gives the same matches, whoever reads its files."""
-    frame = spark.read.parquet(files(table(3)))
-    jobs = {name: partial(_matches, frame, pattern) for name, pattern in PATTERNS.items()}
-    ours, theirs = in_both(spark, jobs)
+def _analysed(frame: DataFrame, pattern: Pattern, keys: tuple[str, ...]) -> PatternJob:
+    job = Job.of(EventSource.of(frame, keys, "ts", "pattern"), JobSettings())
+    return PatternJob.analyse(job, pattern, NFACompiler.compile(pattern), None)
 
-    assert ours == theirs
-    assert all(ours.values())
+
+KEYS = [("n",), ("user", "n"), ("day",), ("ok", "big"), ("cost",), ("ts", "kind"), ()]
+
+
+def test_what_workers_compute_of_events(spark: SparkSession, files: Any) -> None:
+    """Workers make of an event what Spark does: answers of conditions, fields, the key's number."""
+    folder = files(table(3))
+    frame = spark.read.parquet(folder)
+    parts = frame.select(F.col("_metadata.file_path").alias("file"), "_metadata.row_index")
+    parts = parts.toDF("file", "row").where(f"row % {CHUNK} = 0")
+    ours, theirs = {}, {}
+    cases = [*((pattern, ("user",)) for pattern in PATTERNS.values())]
+    cases += [(PATTERNS["texts"], key) for key in KEYS]
+    for number, (pattern, keys) in enumerate(cases):
+        own = _analysed(_stream(spark, folder), pattern, keys)
+        read = own.prepared(own.job).files
+        assert read is not None
+        of_spark = _analysed(frame, pattern, keys)
+        bits = bit_columns(of_spark.asked)
+        fields = field_columns(of_spark.expressions, frame, of_spark.nfa)
+        prepared = of_spark.job.prepared({**fields, **bits}, always_hash=True).events
+        found = map_in_arrow(parts, iter, prepared.schema, "read", None, read.events)
+        ours[str(number)], theirs[str(number)] = as_texts(found), as_texts(prepared)
+
+    found = [
+        {name: sorted(rows) for name, rows in in_one_job(one).items()} for one in (ours, theirs)
+    ]
+    assert found[0] == found[1]
+    assert {len(rows) for rows in found[0].values()} == {EVENTS}
 
 
 def _matches(frame: DataFrame, pattern: Pattern, *keys: str, **settings: Any) -> DataFrame:
@@ -144,48 +157,9 @@ def _matches(frame: DataFrame, pattern: Pattern, *keys: str, **settings: Any) ->
     return stream.inEventTime("ts").toDF()
 
 
-def test_keys(spark: SparkSession, files: Any) -> None:
-    """Keys of all types are told apart alike, by one column and by several."""
-    events = table(4)
-    for name in events.column_names:
-        events = events.filter(events.column(name).is_valid())
-    pattern = Pattern.begin("a").where("kind = 'A'").followedBy("b").where("kind = 'B'")
-    frame = spark.read.parquet(files(events))
-    keys = [("n",), ("user", "n"), ("day",), ("ok", "big"), ("cost",), ("ts", "kind")]
-    ours, theirs = in_both(
-        spark, {str(key): partial(_matches, frame, pattern, *key) for key in keys}
-    )
-
-    assert ours == theirs
-
-
-def test_compressed_matches(spark: SparkSession, files: Any) -> None:
-    """Matches that are counted or summed are the same, whoever reads the files."""
-    frame = spark.read.parquet(files(table(15, 500)))
-    pattern = Pattern.begin("a").where("kind = 'A'").followedByAny("b").where("kind = 'B'")
-
-    def job() -> DataFrame:
-        stream = CEP.pattern(keyBy(frame, "user"), pattern.within(Time.milliseconds(40)))
-        return stream.inEventTime("ts").compressed().aggregate("sum(b.n) AS total")
-
-    ours, theirs = in_both(spark, {"sums": job})
-    assert ours == theirs
-    assert ours["sums"]
-
-
-def test_without_a_key(spark: SparkSession, files: Any) -> None:
-    """Events of one key are in the order of the source."""
-    events = table(5, 400)
-    same = events.set_column(1, "ts", pa.array([START] * len(events), pa.timestamp("us", "UTC")))
-    folder = files(same, parts=1)
-    pattern = Pattern.begin("a").where("kind = 'A'").next("b").where("kind = 'B'")
-
-    def job() -> DataFrame:
-        return CEP.pattern(spark.read.parquet(folder), pattern).inEventTime("ts").toDF()
-
-    ours, theirs = (counted(one) for one in both(spark, job))
-    assert ours == theirs
-    assert sum(ours.values()) > 20
+def _stream(spark: SparkSession, folder: str) -> DataFrame:
+    reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
+    return reader.parquet(folder).withWatermark("ts", "45 milliseconds")
 
 
 UNREAD: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -205,15 +179,14 @@ READ: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 def test_what_is_not_plainly_files_is_sparks_to_read(spark: SparkSession, files: Any) -> None:
     """Only the rows of files, as they are, are read by workers."""
-    frame = spark.read.parquet(files(table(6, 50)))
-    jobs = {
-        name: _matches(made(frame), PATTERNS["texts"]) for name, made in {**UNREAD, **READ}.items()
-    }
-    assert {name: is_read_by_workers(job) for name, job in jobs.items()} == {
-        **dict.fromkeys(UNREAD, False),
-        **dict.fromkeys(READ, True),
-    }
-    in_one_job({name: job.select("user") for name, job in jobs.items()})
+    folder = files(table(6, 50))
+    for frame in (_stream(spark, folder), spark.read.parquet(folder)):
+        found = {
+            name: plain_relation(made(frame)) is not None
+            for name, made in {**UNREAD, **READ}.items()
+        }
+        assert found == {**dict.fromkeys(UNREAD, False), **dict.fromkeys(READ, True)}
+    assert not is_read_by_workers(_matches(frame, PATTERNS["texts"]))  # which gains nothing by it
 
 
 def test_partitions_caches_and_options_are_sparks(spark: SparkSession, files: Any) -> None:
@@ -221,16 +194,21 @@ def test_partitions_caches_and_options_are_sparks(spark: SparkSession, files: An
     folder = files(table(6, 50))
     spark.read.parquet(folder).write.partitionBy("kind").parquet(f"{folder} by kind")
     spark.read.parquet(folder).write.json(f"{folder} json")
+    named = files(
+        table(6, 50).rename_columns(["_metadata", *table(6, 1).column_names[1:]]), "named"
+    )
     kept = spark.read.parquet(folder).cache()
     others = {
         "folders": spark.read.parquet(f"{folder} by kind"),
+        "folders of a stream": _stream(spark, f"{folder} by kind"),
         "cached": kept,
         "of cached": kept.select("user", "kind", "ts"),
         "json": spark.read.schema(DDL).json(f"{folder} json"),
         "an option": spark.read.option("datetimeRebaseMode", "LEGACY").parquet(folder),
+        "a name that Spark uses": spark.read.parquet(named).select("kind", "ts"),
     }
     try:
-        found = {n: is_read_by_workers(_matches(f, PATTERNS["texts"])) for n, f in others.items()}
+        found = {name: plain_relation(frame) is not None for name, frame in others.items()}
     finally:
         kept.unpersist()
     assert found == dict.fromkeys(others, False)
@@ -239,8 +217,7 @@ def test_partitions_caches_and_options_are_sparks(spark: SparkSession, files: An
         {"spark.sql.ansi.enabled": False},
     ):
         with configured(spark, settings):
-            frame = spark.read.parquet(folder)
-            assert not is_read_by_workers(_matches(frame, PATTERNS["texts"]))
+            assert plain_relation(spark.read.parquet(folder)) is None
 
 
 @pytest.mark.parametrize(
@@ -249,55 +226,27 @@ def test_partitions_caches_and_options_are_sparks(spark: SparkSession, files: An
 def test_conditions_that_are_sparks(spark: SparkSession, files: Any, condition: str) -> None:
     """Only conditions that workers know, and that no event makes fail, are computed by workers."""
     spark.udf.register("f", lambda n: bool(n), "boolean")
-    frame = spark.read.parquet(files(table(6, 50)))
-    assert not is_read_by_workers(_matches(frame, two(condition, "kind = 'B'")))
+    events = _stream(spark, files(table(6, 50)))
+    assert not is_read_by_workers(_matches(events, two(condition, "kind = 'B'")))
 
 
-def test_missing_times_and_keys(spark: SparkSession, files: Any) -> None:
-    """An event without time or key is refused, or dropped and counted, with the same words."""
+def test_missing_times(spark: SparkSession, files: Any, tmp_path: Path) -> None:
+    """An event without time is refused with the same words."""
     events = table(7, 200)
     times = events.column("ts").to_pylist()
     times[50] = None
-    folder = files(events.set_column(1, "ts", pa.array(times, pa.timestamp("us", "UTC"))))
-    frame = spark.read.parquet(folder)
+    folder = files(events.set_column(1, "ts", pa.array(times, pa.timestamp("us", "UTC"))), parts=1)
     messages = []
-    for job in both(spark, lambda: _matches(frame, PATTERNS["texts"])):
-        with pytest.raises(Exception, match="null event time in column 'ts'") as caught:
-            job.collect()
-        messages.append(str(caught.value).split("\n")[0])
-    assert messages[0] == messages[1]
-
-
-def test_row_groups_without_a_needed_event_are_not_read(spark: SparkSession, files: Any) -> None:
-    """Of bounded files, row groups are left out if their least and greatest values say so."""
-    events = table(14, 6_000)
-    numbers = pa.array([0 if at // 2_000 == 1 else 7 for at in range(6_000)], pa.int32())
-    folder = files(events.set_column(3, "n", numbers), parts=1)
-    (path,) = Path(folder).glob("*.parquet")
-    pq.write_table(pq.read_table(path), path, row_group_size=2_000)
-    pattern = two("n = 0 AND kind = 'A'", "n = 0")
-    few = two("n = 0", "n BETWEEN 0 AND 3")
-    frame = spark.read.parquet(folder)
-    assert len({counted(job).total() for job in both(spark, lambda: _matches(frame, pattern))}) == 1
-
-    with open(path, "r+b") as file:  # the values of the first row group, and of the third
-        meta = pq.read_metadata(path)
-        for number in (0, 2):
-            for place in range(meta.num_columns):
-                column = meta.row_group(number).column(place)
-                file.seek(column.dictionary_page_offset or column.data_page_offset)
-                file.write(b"?" * column.total_compressed_size)
-    assert counted(_matches(frame, few)).total() > 1_000
-    with pytest.raises(Exception, match=path.name):
-        _matches(frame, two("n = 7", "n = 7")).collect()
+    for reader in ("workers", "spark"):
+        with configured(spark, {READ_FILES: reader}):
+            job = _matches(_stream(spark, folder), PATTERNS["texts"])
+            assert is_read_by_workers(job) == (reader == "workers")
+            messages.append(failure(job, tmp_path / reader))
+    assert "null event time in column 'ts'" in messages[0]
+    assert messages[0].split("Hint")[0] == messages[1].split("Hint")[0]
 
 
 # --- streams
-
-
-def _stream(spark: SparkSession, folder: str) -> DataFrame:
-    reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1)
-    return reader.parquet(folder).withWatermark("ts", "45 milliseconds")
 
 
 @pytest.mark.parametrize("name", ["not", "sums"])
@@ -412,11 +361,19 @@ def test_rules_that_change(spark: SparkSession, files: Any, tmp_path: Path) -> N
 def test_a_damaged_file_is_named(spark: SparkSession, files: Any) -> None:
     """A file that changed since the job was planned stops it, with the way out."""
     folder = files(table(13, 50), parts=1)
-    job = _matches(spark.read.parquet(folder), PATTERNS["texts"])
+    job = CEP.patterns(spark.read.parquet(folder), RULES, timestamp="ts", type="kind").toDF()
     (path,) = Path(folder).glob("*.parquet")
-    changed = table(13, 50).rename_columns(
-        [f"_{n}" if n == "kind" else n for n in table(13, 1).column_names]
-    )
-    pq.write_table(changed.set_column(0, "user", pa.array([1] * 50)), path)
+    pq.write_table(table(13, 50).set_column(0, "user", pa.array([1] * 50)), path)
     with pytest.raises(Exception, match=READ_FILES):
         job.collect()
+
+
+def test_a_text_that_is_no_text_is_refused(spark: SparkSession, files: Any, tmp_path: Path) -> None:
+    """Where a condition reads bytes that are not UTF-8, the error says so, and the way out."""
+    events = table(16, 50)
+    kinds = pa.array([b"\xff", *[b"A"] * 49], pa.binary())
+    folder = files(events.set_column(2, "kind", kinds), parts=1)
+    job = _matches(_stream(spark, folder), PATTERNS["texts"])
+    message = failure(job, tmp_path / "checkpoint")
+    assert "a condition reads a text that is not UTF-8: b'\\xff" in message
+    assert READ_FILES in message

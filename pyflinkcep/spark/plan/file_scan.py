@@ -58,11 +58,11 @@ class FileScan:
     events: FileEvents  # Reads the events of parts
 
     @classmethod
-    def of(
-        cls, relation: Any, source: EventSource, prepared: DataFrame, said: SqlTexts
-    ) -> FileScan | None:
-        """Return the files of a :func:`plain_relation`, if workers can do what Spark prepared."""
-        if source.key_expressions or any(key.signature != key.column for key in source.keys):
+    def of(cls, source: EventSource, prepared: DataFrame, said: SqlTexts) -> FileScan | None:
+        """Return the files of events, if workers can do what Spark prepared; None if not."""
+        relation = plain_relation(source.dataframe)
+        has_others = source.key_expressions or any(k.signature != k.column for k in source.keys)
+        if relation is None or has_others:
             return None
         session: Any = source.dataframe.sparkSession
         whole = arrow_schema(source.dataframe.schema)
@@ -96,6 +96,9 @@ def plain_relation(dataframe: DataFrame) -> Any:
     if conf.get(READ_FILES, "workers") == "spark":
         return None
     if any(conf.get(name) != plain for name, plain in _PLAIN.items()):
+        return None
+    output = relation.output()
+    if any(output.apply(at).name().lower() == "_metadata" for at in range(output.size())):
         return None
     if not _is_plain(relation, session) or _is_cached(dataframe):
         return None
@@ -152,7 +155,7 @@ def _is_plain_folder(uri: Any) -> bool:
     path = str(uri.getPath())
     if uri.getScheme() != "file" or "=" in path:
         return False
-    return not os.path.isdir(path) or not any("=" in one.name for one in os.scandir(path))
+    return not os.path.isdir(path) or not any("=" in name for name in os.listdir(path))
 
 
 def _is_cached(dataframe: DataFrame) -> bool:

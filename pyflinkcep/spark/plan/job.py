@@ -6,7 +6,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -25,11 +24,10 @@ from pyflinkcep.matching.progress import told_folder
 from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.conditions import sql_column
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
-from pyflinkcep.spark.plan.file_scan import FileScan, plain_relation
+from pyflinkcep.spark.plan.file_scan import FileScan
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.computed_columns import FileEvents, SqlTexts
-from pyflinkcep.spark.worker.pack import BUCKET, PACKETS, PacketsTask
 from pyflinkcep.spark.worker.progress import CountedTask
 from pyflinkcep.spark.worker.runtime import Range, TimeRange, merged, prepare_worker
 from pyflinkcep.spark.worker.seen_keys import KEYS, TARGET, CheckTask, SeenKeysTask
@@ -160,8 +158,6 @@ class Prepared:
     events: DataFrame  # The events
     layout: Layout  # Their columns
     files: FileScan | None = None  # The same, if workers can read them themselves
-    # The events that workers drop before the shuffle, as bits of conditions.
-    dropped: frozenset[int] = frozenset()
 
     def mapped(self, task: ArrowFunction, schema: StructType, name: str) -> DataFrame:
         """Hand the events to a task, as they come."""
@@ -171,7 +167,7 @@ class Prepared:
         return map_in_arrow(files.chunks, task, schema, name, self.layout, files.events)
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class Job:
     """A job on a DataFrame, whatever it matches: events, their key and time, settings and name."""
 
@@ -202,11 +198,6 @@ class Job:
         if settings.partitioned:
             _check_partitioned(source)
         return cls(settings.about(source), settings, source.dataframe)
-
-    @cached_property
-    def files(self) -> Any:
-        """Spark's relation of files that workers may read themselves; None if there are none."""
-        return None if self.settings.partitioned else plain_relation(self.source.dataframe)
 
     def where(self, condition: Column | str) -> Job:
         """Return the job on the events that satisfy a condition."""
@@ -239,9 +230,7 @@ class Job:
         if positions and layout.has_order:
             added = {**added, POSITION: F.monotonically_increasing_id()}
         events = self.source.prepare({**self.source.key_hash(always_hash), **added})
-        files = None
-        if said is not None and self.files is not None:
-            files = FileScan.of(self.files, self.source, events, said)
+        files = None if said is None else FileScan.of(self.source, events, said)
         return Prepared(events, layout, files)
 
     def run(
@@ -253,8 +242,6 @@ class Job:
     ) -> DataFrame:
         """Hand the events of each key to a task; for bounded events."""
         layout, is_partitioned = prepared.layout, self.settings.partitioned
-        if prepared.files is not None and not order:
-            return self._run_on_files(prepared, task, schema)
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:
             events = events.sortWithinPartitions(*order)
@@ -266,20 +253,6 @@ class Job:
         rows = rows.repartition(F.col(TARGET)).sortWithinPartitions(F.col(KEYS).isNull())
         check = CheckTask(layout.pattern, schema)
         return map_in_arrow(rows, check.run, schema, f"{self.name} (check keys)")
-
-    def _run_on_files(
-        self, prepared: Prepared, task: ArrowFunction, schema: StructType
-    ) -> DataFrame:
-        layout, files = prepared.layout, prepared.files
-        assert files is not None
-        session = files.chunks.sparkSession
-        sent = PacketsTask.of(layout, files.events.schema, shuffle_partitions(session))
-        sent = attrs.evolve(sent, dropped=prepared.dropped)
-        events = files.events.without(prepared.dropped, layout.time_column)
-        needed = attrs.evolve(prepared, files=attrs.evolve(files, events=events))
-        packets = needed.mapped(sent.run, PACKETS, self.name)
-        arriving = sent.packets.reading(watched(task, layout.key_signature))
-        return map_in_arrow(packets.repartition(F.col(BUCKET)), arriving, schema, self.name)
 
 
 def _check_partitioned(source: EventSource) -> None:

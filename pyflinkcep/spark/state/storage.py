@@ -75,7 +75,7 @@ class BucketStorage(ABC):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Write all pages within a ``with`` at its end; none of them is read before."""
+        """Write pages many at a time; none that is written within the ``with`` is read there."""
         yield
 
     def write_page(self, page: PageId, data: bytes | None) -> None:
@@ -135,7 +135,7 @@ class SparkStorage(BucketStorage):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Write all pages within a ``with`` at its end; none of them is read before."""
+        """Write pages many at a time; none that is written within the ``with`` is read there."""
         self._waiting = []
         try:
             yield
@@ -178,6 +178,9 @@ class SparkStorage(BucketStorage):
             self._index.clear() if data is None else self._index.update((data,))
         elif variable == PAGES and self._waiting is not None:
             self._waiting.append((key, data))
+            if len(self._waiting) >= _AT_ONCE:
+                written, self._waiting = self._waiting, []
+                self._put_all(written)
         elif data is None:
             self._maps[variable].removeKey(key)
         else:

@@ -4,26 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa.atoms import in_word
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.arrays import Program
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.matching.columns import HASH, POSITION, integers
+from pyflinkcep.matching.columns import HASH, integers
 from pyflinkcep.matching.layout import bit_name
 from pyflinkcep.matching.spark_hash import is_hashed, spark_hash
-from pyflinkcep.spark.worker.file_reader import FileReader
-from pyflinkcep.spark.worker.runtime import partition_number
+from pyflinkcep.spark.worker.file_reader import HAVE_SPARK_READ, FileReader
 from pyflinkcep.tables.typed_columns import SqlColumns, as_array, row_types, widest
 
-_MANY = 1 << 20  # Rows, beside which the values that a column may have are few
-_ROW_BITS = 33  # of the numbers of a partition's rows, as Spark numbers them
-_COMPUTED = {Kind.BIGINT: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.BOOLEAN: pa.bool_()}
+_COMPUTED = (Kind.BIGINT, Kind.DOUBLE, Kind.BOOLEAN)
+_NUMBERS = (pa.int64(), pa.float64())
 
 
 @attrs.frozen(eq=False)
@@ -71,35 +69,22 @@ class ComputedColumns:
             _field(columns, text, self.schema.field(name).type) is not None for name, text in fields
         )
 
-    def may_need(
-        self, own: pa.Schema, dropped: frozenset[int], ends: Mapping[str, tuple[int, int]]
-    ) -> bool:
-        """Whether rows between some ends may be others than those to drop, by their bits."""
-        columns = {one.name: pa.array(ends.get(one.name, (None, None)), one.type) for one in own}
-        known = pa.table(columns)
-        sql = SqlColumns(known, self.said.texts, row_types(known.schema, self.zone))
-        programs = {bit: _condition(sql, text) for bit, text in self.said.conditions.items()}
-        possible = sql.bits(programs, _MANY).possible(ends)
-        return possible is None or not possible <= dropped
-
     @cached_property
     def _added(self) -> set[str]:
         """The names of what is computed."""
         words = {bit_name(in_word(bit)[0]) for bit in self.said.conditions}
-        return {HASH, POSITION, *words, *self.said.fields} & set(self.schema.names)
+        return {HASH, *words, *self.said.fields} & set(self.schema.names)
 
     def added(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield events with the columns."""
         sql: SqlColumns | None = None
-        position = partition_number() << _ROW_BITS
         for batch in batches:
             table = pa.Table.from_batches([batch])
             if sql is None:
                 sql = SqlColumns(table, self.said.texts, row_types(table.schema, self.zone))
-            yield self._with(table, sql.of_rows(table), position)
-            position += batch.num_rows
+            yield self._with(table, sql.of_rows(table))
 
-    def _with(self, table: pa.Table, sql: SqlColumns, position: int) -> pa.RecordBatch:
+    def _with(self, table: pa.Table, sql: SqlColumns) -> pa.RecordBatch:
         found = dict(self._bits(table, sql))
         for name, text in self.said.fields.items():
             column = _field(sql, text, self.schema.field(name).type)
@@ -108,8 +93,6 @@ class ComputedColumns:
         if HASH in self._added:
             own = [table.column(name) for name in self.key]
             found[HASH] = integers(spark_hash(own) if own else np.zeros(table.num_rows, np.int64))
-        if POSITION in self._added:
-            found[POSITION] = integers(np.arange(position, position + table.num_rows))
         columns = [
             found[name] if name in found else table.column(name) for name in self.schema.names
         ]
@@ -142,12 +125,11 @@ def _field(sql: SqlColumns, text: str, type_: pa.DataType) -> pa.ChunkedArray | 
         is_number |= pa.types.is_boolean(own.type)
         if own.type == type_:
             return own
-        return own.cast(type_) if is_number and type_ in (pa.int64(), pa.float64()) else None
+        return own.cast(type_) if is_number and type_ in _NUMBERS else None
     program = sql.program(text, is_condition=False)
     if program is None or program.kind is None or program.kind not in _COMPUTED:
         return None
-    values = as_array(sql.values(program))
-    return values.cast(type_) if type_ in (pa.int64(), pa.float64()) else None
+    return as_array(sql.values(program)).cast(type_) if type_ in _NUMBERS else None
 
 
 @attrs.frozen(eq=False)
@@ -157,19 +139,13 @@ class FileEvents:
     reader: FileReader
     columns: ComputedColumns
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the events."""
-        return self.columns.schema
-
-    def without(self, dropped: frozenset[int], time_column: str | None) -> FileEvents:
-        """Return the events, of which some may be left out by their bits if they have a time."""
-        if not dropped:
-            return self
-        may_need = partial(self.columns.may_need, self.reader.schema, dropped)
-        reader = attrs.evolve(self.reader, may_need=may_need, never_null=time_column)
-        return attrs.evolve(self, reader=reader)
-
     def read(self, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events of parts of files."""
-        return self.columns.added(self.reader.read(parts))
+        try:
+            yield from self.columns.added(self.reader.read(parts))
+        except UnicodeDecodeError as cause:
+            raise InputError(
+                f"pattern {self.reader.pattern}: a condition reads a text that is not UTF-8: "
+                f"{cause.object[:40]!r}",
+                HAVE_SPARK_READ,
+            ) from cause

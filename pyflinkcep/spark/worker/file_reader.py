@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
@@ -30,7 +30,6 @@ HAVE_SPARK_READ = f'have Spark read the files: spark.conf.set("{READ_FILES}", "s
 _MOST_ROWS = 1 << 17  # that are decoded at once
 _MOST_BYTES = 64 << 20
 
-MayNeed = Callable[[Mapping[str, tuple[int, int]]], bool]
 _Chunks = tuple[str, int, int]  # A file, its first row that is wanted, and the row after the last
 
 
@@ -41,9 +40,6 @@ class FileReader:
     schema: pa.Schema  # The columns wanted, in the types that Spark hands to Python
     is_case_sensitive: bool  # Whether Spark tells columns apart by capitals
     pattern: str  # The pattern on one line, for errors
-    # Whether rows may be needed, given the least and greatest of some integers; None if all are.
-    may_need: MayNeed | None = None
-    never_null: str | None = None  # A column in which an event that is NULL is needed
 
     def read(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events of chunks of files, each a file's URI and the first row of the chunk."""
@@ -107,46 +103,19 @@ class _File:
             raise self.reader.refused(self.path, problem)
         stop = min(stop, total)
         first, last = (int(np.searchsorted(ends, row, "right")) for row in (start, stop - 1))
+        at = int(ends[first - 1]) if first else 0
         whole = last if stop < ends[last] else last + 1  # Of the last group, not all may be decoded
-        for some in (*self._needed(range(first, whole)), *self._needed(range(whole, last + 1))):
-            at = int(ends[some[0] - 1]) if some[0] else 0
-            start, end = max(start, at), min(int(ends[some[-1]]), stop)
-            for batch in self._decoded(some, end - at):
-                skipped = max(start - at, 0)
-                at += batch.num_rows
-                if skipped < batch.num_rows:
-                    yield self._wanted(batch.slice(skipped, min(stop, at) - start))
-                    start = min(stop, at)
-                if at >= end:
-                    break
-
-    def _needed(self, groups: range) -> Iterator[list[int]]:
-        """Yield the groups that may have events that are needed, those that follow each other."""
-        run: list[int] = []
-        for number in groups:
-            if self._may_need(number):
-                run.append(number)
-            elif run:
-                yield run
-                run = []
-        if run:
-            yield run
-
-    def _may_need(self, number: int) -> bool:
-        reader = self.reader
-        if reader.may_need is None:
-            return True
-        group, ends = self.parquet.metadata.row_group(number), dict[str, tuple[int, int]]()
-        for field, column in zip(reader.schema, self.columns, strict=True):
-            told = None if column is None else group.column(column.place).statistics
-            if told is None or not told.has_null_count or told.null_count:
-                if field.name == reader.never_null:
-                    return True
-                continue
-            is_known = column is not None and column.stored == field.type
-            if is_known and told.has_min_max and pa.types.is_integer(field.type):
-                ends[field.name] = told.min, told.max
-        return reader.may_need(ends)
+        for some in (range(first, whole), range(whole, last + 1)):
+            if some:
+                end = min(int(ends[some[-1]]), stop)
+                for batch in self._decoded(list(some), end - at):
+                    skipped = max(start - at, 0)
+                    at += batch.num_rows
+                    if skipped < batch.num_rows:
+                        yield self._wanted(batch.slice(skipped, min(stop, at) - start))
+                        start = min(stop, at)
+                    if at >= end:
+                        break
 
     def _decoded(self, groups: list[int], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the first rows of groups, and what else is in the last batch."""

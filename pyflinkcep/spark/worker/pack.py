@@ -15,15 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import opened
-from pyflinkcep.matching.columns import (
-    HASH,
-    POSITION,
-    Flags,
-    Ints,
-    integers,
-    plain_numbers,
-    table_of,
-)
+from pyflinkcep.matching.columns import HASH, POSITION, Flags, Ints, integers, table_of
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.keys import mixed
 from pyflinkcep.matching.layout import Layout, is_among
@@ -36,7 +28,7 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import read_table, write_table, write_tables
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
-from pyflinkcep.spark.worker.runtime import large_tables, partition_number, running
+from pyflinkcep.spark.worker.runtime import partition_number, running
 from pyflinkcep.time import MIN_WATERMARK
 
 
@@ -515,52 +507,3 @@ class Packets:
     ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return a task on the events of rows."""
         return lambda rows: task(self.read(rows))
-
-
-_ROWS_AT_ONCE = 1 << 20
-_POSITION_BITS = 33  # of the numbers of a partition's events, as Spark numbers them
-
-
-@attrs.frozen(eq=False)
-class PacketsTask:
-    """The work on one partition of files before the shuffle: events in packets, by their key."""
-
-    layout: Layout  # Where things are in the input
-    packets: Packets
-    number: (
-        str | None
-    )  # A column of integers that are equal for events of one key, if there are any
-    dropped: frozenset[int] = frozenset()  # Events to drop, by the bits of conditions
-
-    @classmethod
-    def of(cls, layout: Layout, schema: pa.Schema, partitions: int) -> PacketsTask:
-        """Return the work for a shuffle into some partitions."""
-        sent = pa.schema([field for field in schema if field.name != POSITION])
-        return cls(layout, Packets.of(sent, partitions), next(iter(layout.key_signature), None))
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield packets of the events that are not dropped."""
-        position = partition_number() << _POSITION_BITS
-        for whole in large_tables(batches, _ROWS_AT_ONCE):
-            table = self._needed(whole).select(self.packets.schema.names)
-            row_bytes = table.nbytes // max(table.num_rows, 1) + 1
-            for some in self.packets.portions(table.num_rows, row_bytes):
-                part = table.slice(some.start, some.stop - some.start)
-                buckets = self.packets.bucket_of(self._places(part))
-                order = order_by([buckets])
-                yield self.packets.written(part.take(pa.array(order)), buckets, position)
-                position += part.num_rows
-
-    def _places(self, table: pa.Table) -> Ints:
-        if self.number is None:
-            return np.zeros(table.num_rows, np.int64)
-        return plain_numbers(table.column(self.number).cast(pa.int64()).fill_null(0))
-
-    def _needed(self, table: pa.Table) -> pa.Table:
-        bits = self.layout.bits(table) if self.dropped else None
-        if bits is None:
-            return table
-        kept = ~is_among(bits, self.dropped)
-        if self.layout.time_column is not None:  # refused later, when the key can be named
-            kept |= table.column(self.layout.time_column).is_null().to_numpy()
-        return table.filter(pa.array(kept))

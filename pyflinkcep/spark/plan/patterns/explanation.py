@@ -60,7 +60,7 @@ def explanation(
     if dataframe.isStreaming and order in dataframe.columns:
         watermark = [f"watermark: {StreamWatermark.of(dataframe, order)}"]
     files = []
-    if plain_relation(dataframe) is not None:
+    if dataframe.isStreaming and plain_relation(dataframe) is not None:
         files = ["files: read by workers themselves if these know all conditions on one event"]
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):
         filtered.append("in Python, once the watermark has seen them; late ones are counted")

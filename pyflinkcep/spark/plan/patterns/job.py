@@ -157,14 +157,11 @@ class PatternJob:
         wanted = EventFilter.of(
             self.job, self.asked, self._droppable(consumer.shows_time and not consumer.by_windows)
         )
-        slice_ms = self._slice_ms if uses_lists else None
-        prepared = None if slice_ms is not None else self._on_files(wanted)
-        if prepared is None:
-            prepared = wanted.after(self.prepared(wanted.before(), positions=True))
-            if slice_ms is not None:
-                prepared = sliced(prepared, self.source, slice_ms, 0, self.nfa.window_time - 1)
-            if how.name not in (EVENT_LISTS, LATEST) and self.comparator is None:
-                prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
+        prepared = wanted.after(self.prepared(wanted.before(), positions=True))
+        if uses_lists and self._slice_ms is not None:
+            prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
+        if how.name not in (EVENT_LISTS, LATEST) and self.comparator is None:
+            prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
         task: ChainTask | LatestTask | BatchTask
         if uses_lists:
@@ -255,23 +252,18 @@ class PatternJob:
         """Add what Spark computes from each event: conditions and fields."""
         events = job.source.dataframe
         bits = bit_columns(self.asked)
+        # Bounded events gain nothing by it, and Spark's reader leaves out row groups for filters.
+        said = said_by(self.asked, self.expressions, self.nfa) if job.is_stream else None
         return job.prepared(
             {**field_columns(self.expressions, events, self.nfa), **bits},
             bits=tuple(bits),
             expressions=self.expressions,
             positions=positions,
             has_order=self.comparator is not None,
-            said=said_by(self.asked, self.expressions, self.nfa),
+            said=said,
         )
 
     # --- helpers
-
-    def _on_files(self, wanted: EventFilter) -> Prepared | None:
-        """Return the events as files that workers read and filter; None if they cannot."""
-        if self.job.files is None:
-            return None
-        prepared = self.prepared(self.job, positions=True)
-        return None if prepared.files is None else attrs.evolve(prepared, dropped=wanted.droppable)
 
     @property
     def _slice_ms(self) -> int | None:
