@@ -30,6 +30,7 @@ READERS = {
     "eql/tokens.py": "queries, and escapes in their texts",
     "sase/model.py": "event types",
     "sigma/condition.py": "conditions of correlations",
+    "sigma/detection.py": "regular expressions that users wrote",
     "sigma/correlation.py": "lengths of time that users wrote",
     "sase/parser.py": "names of output columns",
     "sase/conditions.py": "queries",

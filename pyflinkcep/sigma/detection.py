@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,13 @@ from pyflinkcep.expressions.tree import Call, Literal, Operation, Tree
 
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NEQ": "<>"}
 _REGEX_FLAGS = {"IGNORECASE": "i", "MULTILINE": "m", "DOTALL": "s"}
+_REGEX_PARTS = re.compile(
+    r"\\[pPx]\{|\\."
+    r"|\[(?P<begin>\^?\]?)(?P<members>(?:\\.|[^\]\\])*)\]"
+    r"|\{(?P<times>,[0-9]+\}|[0-9]+(?:,[0-9]*)?\})?",
+    re.DOTALL,
+)
+_OF_CLASS = re.compile(r"\\.|\[|&&", re.DOTALL)
 NULL = Literal(None)
 
 Test = Callable[[FieldColumn, Tree], Tree]
@@ -143,7 +151,7 @@ class Detection:
                 return lambda c, x: _equals(c, x, value.boolean)
             case "SigmaRegularExpression":
                 flags = "".join(sorted(_REGEX_FLAGS[flag.name] for flag in value.flags))
-                regex = Literal((f"(?{flags})" if flags else "") + str(value.regexp))
+                regex = Literal((f"(?{flags})" if flags else "") + java_regex(str(value.regexp)))
                 return lambda c, x: Call("rlike", (_text(c, x), regex))
             case "SigmaCIDRExpression":
                 return lambda c, x: is_in_blocks(_text(c, x), [str(value.network)])
@@ -152,6 +160,37 @@ class Detection:
                 return lambda c, x: Operation(sign, (_number(c, x), number))
             case kind:
                 raise self._refused(f"a value of the kind {kind} is not supported")
+
+
+def java_regex(regexp: str) -> str:
+    r"""
+    Return a regular expression as Java reads it, where PCRE, which Sigma names, reads it otherwise.
+
+    To PCRE ``{,n}`` is at most n times, a brace that counts nothing is itself, and in a class so
+    are brackets and ``&&``.
+
+    Examples
+    --------
+    >>> java_regex(r"[^[]{,8}{a}[]&&]")
+    '[^\\[]{0,8}\\{a}[\\]&\\&]'
+    """
+    return _REGEX_PARTS.sub(_java_part, regexp)
+
+
+def _java_part(part: re.Match[str]) -> str:
+    text, members = part[0], part["members"]
+    if text == "{":
+        return r"\{"
+    if members is None:
+        return text.replace("{,", "{0,", 1) if part["times"] else text
+    if "[:" in members:  # a class of POSIX, which is refused
+        return text
+    begin = part["begin"].replace("]", r"\]")
+    return f"[{begin}{_OF_CLASS.sub(_java_member, members)}]"
+
+
+def _java_member(member: re.Match[str]) -> str:
+    return {"[": r"\[", "&&": r"&\&"}.get(member[0], member[0])
 
 
 def _is_open(part: Any) -> bool:
