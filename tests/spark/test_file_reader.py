@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -69,6 +70,12 @@ FLAT = (
     "bytes binary, day date, t timestamp, local timestamp_ntz, small decimal(5,2), "
     "large decimal(15,3), huge decimal(30,10)"
 )
+LISTS = (
+    "ints array<int>, texts array<string>, doubles array<double>, days array<date>, "
+    "times array<timestamp>, decimals array<decimal(15,3)>, flags array<boolean>, "
+    "bytes_of array<binary>"
+)
+EVERY = f"{FLAT}, {LISTS}"
 
 
 def _arrow(schema: str) -> pa.Schema:
@@ -90,11 +97,13 @@ def _both(spark: SparkSession, path: Path, schema: str) -> tuple[pa.Table, pa.Ta
 
 def _plain(column: pa.ChunkedArray) -> str:
     """Return a column as text: NaN is itself, and the sign of a zero is told."""
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date(column.type) else pa.int64())
-    if column.type == pa.string():  # of any bytes
-        column = column.cast(pa.binary())
-    return repr(column.to_pylist())
+    is_list = pa.types.is_list(column.type)
+    type_ = column.type.value_type if is_list else column.type
+    if pa.types.is_temporal(type_):
+        type_ = pa.int32() if pa.types.is_date(type_) else pa.int64()
+    if type_ == pa.string():  # of any bytes
+        type_ = pa.binary()
+    return repr(column.cast(pa.list_(type_) if is_list else type_).to_pylist())
 
 
 def _same(tables: tuple[pa.Table, pa.Table]) -> list[str]:
@@ -151,7 +160,7 @@ def test_what_is_read_as_a_type_is_what_spark_reads(
 
 
 def _random_events(random: Random, rows: int, first: int) -> pa.Table:
-    """Return events of all flat types, some null."""
+    """Return events of all types that are read, some null."""
     era = 253_402_214_400 * 10**6  # the year 9999
 
     def whole(bits: int) -> int:
@@ -179,8 +188,16 @@ def _random_events(random: Random, rows: int, first: int) -> pa.Table:
         "large": lambda: Decimal(digits(15)).scaleb(-3),
         "huge": lambda: Decimal(digits(28)).scaleb(-10),
     }
+
+    def some(make: Any) -> list[Any]:
+        nulls = random.choice([0, 0.1, 1])
+        return [None if random.random() < nulls else make() for _ in range(random.randrange(5))]
+
+    values_of = ("i32", "s", "d", "day", "t", "large", "b", "bytes")
+    for name, of in zip(_arrow(LISTS).names, values_of, strict=True):
+        makers[name] = partial(some, makers[of])
     columns = {"n": pa.array(range(first, first + rows), pa.int64())}
-    for field in list(_arrow(FLAT))[1:]:
+    for field in list(_arrow(EVERY))[1:]:
         few = [makers[field.name]() for _ in range(random.choice([3, 300]))]
         nulls = random.choice([0, 0.1, 1])
         values = [None if random.random() < nulls else random.choice(few) for _ in range(rows)]
@@ -231,11 +248,11 @@ def test_random_files_are_read_as_by_spark(
         "spark.sql.files.openCostInBytes": "0",
     }
     with configured(spark, parts | writer):
-        events = spark.read.schema(FLAT).parquet(str(arrow))
+        events = spark.read.schema(EVERY).parquet(str(arrow))
         events.write.option("parquet.block.size", 100_000).parquet(str(written))
 
-        assert _same(_both(spark, arrow, FLAT)) == []
-        assert _same(_both(spark, written, FLAT)) == []
+        assert _same(_both(spark, arrow, EVERY)) == []
+        assert _same(_both(spark, written, EVERY)) == []
 
 
 def test_files_of_the_julian_calendar(spark: SparkSession, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tests.spark.support import configured, in_one_job
 
 DDL = (
     "user string, ts timestamp, kind string, n int, price double, cost decimal(9,2), day date, "
-    "big bigint, ok boolean"
+    "big bigint, ok boolean, tags array<string>"
 )
 START = dt.datetime(2024, 2, 29, tzinfo=dt.UTC)
 EVENTS = 3_000
@@ -58,6 +58,7 @@ def table(seed: int, size: int = EVENTS, begin: int = 0) -> pa.Table:
         "day": pa.array([maybe(START.date() + dt.timedelta(choose.randrange(3))) for _ in places]),
         "big": pa.array([maybe(choose.choice([0, 2**62, -5])) for _ in places], pa.int64()),
         "ok": pa.array([maybe(choose.random() < 0.5) for _ in places]),
+        "tags": pa.array([maybe([maybe(one) for one in "xyz"[choose.randrange(4):]]) for _ in places]),
     }  # fmt: skip
     return pa.table(columns)
 

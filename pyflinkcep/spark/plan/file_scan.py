@@ -102,7 +102,7 @@ def plain_relation(dataframe: DataFrame) -> Any:
         return None
     if not _is_plain(relation, session) or _is_cached(dataframe):
         return None
-    return relation if all(map(_is_flat, dataframe.schema.fields)) else None
+    return relation if all(map(_is_read, dataframe.schema.fields)) else None
 
 
 def _relation(plan: Any) -> Any:
@@ -173,11 +173,15 @@ def _items(options: Any) -> dict[str, str]:
     return {str(pair._1()): str(pair._2()) for pair in pairs}
 
 
-def _is_flat(field: T.StructField) -> bool:
-    """Whether workers read a column as Spark does."""
+def _is_read(field: T.StructField) -> bool:
+    """Whether workers read a column as Spark does: one of plain values, or of lists of these."""
     type_, told = field.dataType, field.metadata or {}
     if any(name.startswith(("CURRENT_DEFAULT", "EXISTS_DEFAULT")) for name in told):
         return False
+    return _is_flat(type_.elementType if isinstance(type_, T.ArrayType) else type_)
+
+
+def _is_flat(type_: T.DataType) -> bool:
     if isinstance(type_, T.StringType):
         return type(type_) is T.StringType and type_.collation == "UTF8_BINARY"
     return isinstance(type_, _FLAT)

@@ -173,12 +173,22 @@ class _Column:
     name: str  # In the file
     place: int  # Of its values in a row group
     type: str  # As Parquet says it
-    stored: pa.DataType  # What Parquet says that it holds
+    stored: pa.DataType  # What Parquet says that it holds, of lists each value
     wanted: pa.DataType
     oldest: int | None  # The first value that has one meaning; None if all have
 
     def values(self, array: pa.Array) -> pa.Array:
         """Return values as Spark reads them."""
+        if not pa.types.is_list(self.wanted):
+            return self._flat(array, self.wanted)
+        if not pa.types.is_list(array.type):  # what wrote the file left a note for Arrow
+            array = array.cast(pa.list_(array.type.value_type))
+        # An array that is a slice has the values of the whole.
+        own = [self._flat(array.values, self.wanted.value_type)]
+        buffers, offset = array.buffers()[:2], array.offset
+        return pa.Array.from_buffers(self.wanted, len(array), buffers, -1, offset, own)
+
+    def _flat(self, array: pa.Array, wanted: pa.DataType) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         if array.type != self.stored:  # what wrote the file left a note for Arrow
@@ -186,8 +196,8 @@ class _Column:
         first = None if self.oldest is None else pc.min(array).value
         if first is not None and first < self.oldest:
             raise _TwoCalendarsError("old ones are in the Julian calendar")
-        is_text = pa.types.is_string(self.wanted)  # Spark takes any bytes for a text
-        return array if array.type == self.wanted else array.cast(self.wanted, safe=not is_text)
+        is_text = pa.types.is_string(wanted)  # Spark takes any bytes for a text
+        return array if array.type == wanted else array.cast(wanted, safe=not is_text)
 
 
 class _TwoCalendarsError(ValueError):
@@ -202,7 +212,7 @@ def _columns(reader: FileReader, path: str, parquet: Any) -> tuple[_Column | Non
     own: dict[str, list[pa.Field]] = {}
     for field in parquet.schema_arrow:
         own.setdefault(fold(field.name), []).append(field)
-    flat = _flat_columns(parquet.schema)
+    known = _known_columns(parquet)
     found: list[_Column | None] = []
     for wanted in reader.schema:
         fields = own.get(fold(wanted.name), [])
@@ -212,29 +222,43 @@ def _columns(reader: FileReader, path: str, parquet: Any) -> tuple[_Column | Non
         if len(fields) > 1:
             names = ", ".join(repr(field.name) for field in fields)
             raise reader.refused(path, f"has columns {names}, each of which may be {wanted.name!r}")
+        is_list = pa.types.is_list(wanted.type)
+        value = wanted.type.value_type if is_list else wanted.type
         for field in fields:
-            place, leaf = flat.get(field.name, (0, None))
+            place, leaf = known.get(field.name, (0, None))
             stored = None if leaf is None else _stored(leaf)
-            type_ = str(field.type) if leaf is None else _parquet_type(leaf)
-            if leaf is None or stored is None or not _reads(stored, wanted.type):
+            is_other = leaf is None or bool(leaf.max_repetition_level) != is_list
+            type_ = str(field.type) if is_other else _parquet_type(leaf)
+            if is_other or stored is None or not _reads(stored, value):
                 problem = f"has column {field.name!r} of {type_}, which workers do not read as"
                 raise reader.refused(path, f"{problem} {wanted.type}")
-            oldest = _oldest(leaf, stored, wanted.type, parquet.metadata.metadata or {})
+            oldest = _oldest(leaf, stored, value, parquet.metadata.metadata or {})
             found.append(_Column(field.name, place, type_, stored, wanted.type, oldest))
         if not fields:
             found.append(None)
     return tuple(found)
 
 
-def _flat_columns(schema: Any) -> dict[str, tuple[int, Any]]:
-    """Return the columns of a file that are neither nested nor repeated, and their places."""
-    # The path of a column in a struct may be the same as the name of another column.
-    leaves = enumerate(map(schema.column, range(len(schema))))
-    return {
-        leaf.name: (place, leaf)
-        for place, leaf in leaves
-        if leaf.name == leaf.path and not leaf.max_repetition_level
-    }
+def _known_columns(parquet: Any) -> dict[str, tuple[int, Any]]:
+    """Return the columns of a file that are plain values or lists of these, and their places."""
+    found, place = {}, 0
+    for field in parquet.schema_arrow:
+        type_, count = field.type, _count(field.type)
+        if pa.types.is_nested(type_) and not pa.types.is_struct(type_):
+            type_ = type_.field(0).type
+        if count == 1 and not pa.types.is_nested(type_):
+            found[field.name] = place, parquet.schema.column(place)
+        place += count
+    return found
+
+
+def _count(type_: pa.DataType) -> int:
+    """Return how many columns of Parquet there are for one of Arrow."""
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if not pa.types.is_nested(type_):
+        return 1
+    return sum(_count(type_.field(place).type) for place in range(type_.num_fields))
 
 
 def _parquet_type(leaf: Any) -> str:

@@ -178,6 +178,32 @@ def test_columns_are_found_as_spark_finds_them(tmp_path: Path) -> None:
     assert _refusal(path, pa.int64(), "C") == nested
 
 
+LISTS: dict[str, Any] = {
+    "ints": [[1, None], None, []],
+    "a.list.element": [[1], [], [2, 3]],
+    "x.a": [[2], [], None],
+    "lists": [[[1]], [], None],
+    "structs": [[{"x": 1}], [], None],
+    "pairs": pa.array([[("a", 1)], [], None], pa.map_(pa.string(), pa.int64())),
+    "flat": [1, 2, 3],
+    "x": [{"a": [1]}, None, {"a": None}],
+}
+
+
+def test_lists(tmp_path: Path) -> None:
+    """Lists of plain values are read; others, and what is a list in one of two only, are refused."""
+    path = tmp_path / "x"
+    pq.write_table(pa.table(LISTS), path)
+    wanted = pa.list_(pa.int64())
+
+    assert _column(path, wanted, "A.LIST.element") == LISTS["a.list.element"]
+    for name in ("ints", "x.a"):
+        assert _column(path, wanted, name) == LISTS[name]
+    for name in list(LISTS)[3:]:
+        assert _refusal(path, wanted, name).startswith(f"has column {name!r} of ")
+    assert "has column 'ints' of list" in _refusal(path, pa.int64(), "ints")
+
+
 def test_columns_of_folders_are_left_to_spark(tmp_path: Path) -> None:
     """A folder named after a column has its value, in types that Spark finds out."""
     (tmp_path / "Day=1").mkdir()
