@@ -103,6 +103,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         variants=tuple(args.variants),
         cores=args.cores,
         micro_batch=args.micro_batch,
+        sink=args.sink,
         small_batch=args.small_batch,
         warm_up=args.warm_up,
         repeat=args.repeat,
@@ -157,6 +158,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--session", choices=["spark", "sail"], default="spark", help="sail is for batch")
     add("--driver-memory", default="4g", help="heap of Spark's JVM")
     add("--micro-batch", type=int, default=500_000, help="events in a micro-batch")
+    add("--sink", choices=["noop", "parquet"], default="noop", help="where a stream's matches go")
     add("--small-batch", type=int, default=1_000, help="events in a micro-batch for latency")
     add("--warm-up", type=int, default=100_000, help="events of the run before a measured one")
     add("--repeat", type=int, default=1, help="runs of each; the report shows the fastest")

@@ -32,9 +32,10 @@ def measure_stream(
     variant: str,
     cache: Path,
     micro_batch: int,
+    sink: str = "noop",
 ) -> Measurement:
     """
-    Replay a stream in large micro-batches, flush, and add up what came out.
+    Replay a stream in large micro-batches into a sink, flush, and add up what came out.
 
     Its seconds are those of all micro-batches, the flush not among them. The details have
     the flush, the steady rate (of micro-batches with new events, without the first) and
@@ -44,12 +45,15 @@ def measure_stream(
     events = read_stream(spark, write_events(source, cache, per_file), _FILES_PER_BATCH)
     result = stream_matches(events, workload, variant, parallelTasks=_tasks(spark))
     observed = result.toDF().observe(_ANSWER, *answer_columns(result.toDF()))
-    with tempfile.TemporaryDirectory() as checkpoint:
+    with tempfile.TemporaryDirectory() as folder:
         with PeakMemory() as memory:
-            query = start_query(observed.writeStream.format("noop"), checkpoint)
+            writer = observed.writeStream.format(sink).option("path", f"{folder}/matches")
+            query = start_query(writer, f"{folder}/query")
             query.awaitTermination()
         begin = time.perf_counter()
-        rest = result.flush(checkpoint).toDF().agg(*answer_columns(result.toDF())).collect()[0]
+        rest = (
+            result.flush(f"{folder}/query").toDF().agg(*answer_columns(result.toDF())).collect()[0]
+        )
         flush_seconds = time.perf_counter() - begin
     progress = [dict(p) for p in query.recentProgress]
     answers = [p["observedMetrics"][_ANSWER] for p in progress if _ANSWER in p["observedMetrics"]]
@@ -65,6 +69,7 @@ def measure_stream(
         checksum=rest["checksum"] + sum(a["checksum"] for a in answers),
         details={
             "micro_batch": micro_batch,
+            "sink": sink,
             "flush_seconds": flush_seconds,
             **steady_details(progress),
             "peak_mib": memory.peaks,

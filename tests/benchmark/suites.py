@@ -38,6 +38,7 @@ class Settings:
     variants: tuple[str, ...]
     cores: int
     micro_batch: int
+    sink: str
     small_batch: int
     warm_up: int
     repeat: int
@@ -190,7 +191,14 @@ class Suites:
 
         def run(variant: str, source: RandomEvents, micro_batch: int) -> Measurement:
             return stream.measure_stream(
-                self._spark, source, source.keys, workload, variant, settings.cache, micro_batch
+                self._spark,
+                source,
+                source.keys,
+                workload,
+                variant,
+                settings.cache,
+                micro_batch,
+                settings.sink,
             )
 
         for variant in settings.variants:
