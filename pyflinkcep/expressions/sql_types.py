@@ -84,6 +84,11 @@ class SqlType:
         return {**_BITS, "float": 32, "double": 64}.get(self.name, 0)
 
     @property
+    def has_map(self) -> bool:
+        """Whether it is a map or has one inside, which nothing compares."""
+        return self.name == MAP or any(own is not None and own.has_map for own in self.inner)
+
+    @property
     def is_whole(self) -> bool:
         """Whether its values are whole numbers."""
         return self.name in _BITS
@@ -121,6 +126,8 @@ DATE, TIMESTAMP, TIMESTAMP_NTZ = map(SqlType, ("date", "timestamp", "timestamp_n
 DAYS, INTERVAL = SqlType("interval day"), SqlType("interval")
 ARRAY, MAP, STRUCT = "array", "map", "struct"
 """The names of the types of collections."""
+WITHOUT_KIND = (ARRAY, BINARY.name, MAP, STRUCT)
+"""The names of the types with which nothing is computed."""
 
 _WHOLE = tuple(map(SqlType, _BITS))
 

@@ -14,6 +14,8 @@ from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.expressions.evaluator import without_kind
+from pyflinkcep.expressions.tree import shown
 from pyflinkcep.matching.columns import Ints, integers, table_of
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
@@ -53,6 +55,10 @@ def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
 
 def query_wants(query: SaseQuery, events: SharedEvents) -> Wants:
     """Return which events a query wants, as far as that is known beforehand."""
+    schema = events.table.schema
+    for leaf, own in Returns(query, attribute_of, events.sql.types).refused():
+        type_ = type_at(schema, leaf.over.attribute or "")
+        raise without_kind(shown(leaf), own.sql if type_ is None else str(type_))
     texts = usable_texts(query, events.type)
     if not texts or events.timestamp is None or not all(map(events.computes, texts)):
         return Wants()  # without times, the number of an event is its time

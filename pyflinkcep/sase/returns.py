@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, event_value
-from pyflinkcep.expressions.sql_types import SqlType, aggregate_type
-from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree, shown
+from pyflinkcep.expressions.sql_types import WITHOUT_KIND, SqlType, aggregate_type
+from pyflinkcep.expressions.tree import ALL, Aggregate, Call, Column, Leaf, Operation, Tree, shown
 from pyflinkcep.expressions.values import Function, TimeText, Typed, aggregated, function_of
-from pyflinkcep.sase.attributes import FIRST, LAST, is_computed
+from pyflinkcep.sase.attributes import FIRST, LAST, is_computed, outputs
 from pyflinkcep.sase.model import Query
 
 Match = Mapping[str, Sequence[Any]]
@@ -34,6 +35,14 @@ class Returns:
     types: RowTypes = UNTYPED  # The types of attributes, as far as they are known
     _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _computed: dict[str, Typed] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+
+    def refused(self) -> Iterator[tuple[Leaf, SqlType]]:
+        """Yield what can only fail, with its type: sums of what is no number, compared maps."""
+        for leaf in (leaf for tree in outputs(self.query) for leaf in _computed_with(tree)):
+            own = self._own_type(leaf)
+            is_sum = isinstance(leaf, Aggregate) and AGGREGATES[leaf.function].of_numbers
+            if own is not None and (own.has_map or (is_sum and own.name in WITHOUT_KIND)):
+                yield leaf, own
 
     def keeps(self, match: Match) -> bool:
         """Whether a match satisfies HAVING."""
@@ -100,6 +109,19 @@ class Returns:
         if name is None:
             return None
         return self._of_sql(name).type if is_computed(name) else self.types.types.get(name)
+
+
+def _computed_with(tree: Tree, is_given: bool = True) -> Iterator[Leaf]:
+    """Yield the values that a tree does not only give out, count, or test for NULL."""
+    if isinstance(tree, Operation | Call):
+        is_test = isinstance(tree, Operation) and tree.operator in ("is null", "is not null")
+        for operand in tree.operands:
+            yield from _computed_with(operand, is_test)
+    elif isinstance(tree, Aggregate):
+        if tree.function != "count" and not (is_given and tree.function in ("first", "last")):
+            yield tree
+    elif isinstance(tree, Column) and not is_given:
+        yield tree
 
 
 @attrs.frozen

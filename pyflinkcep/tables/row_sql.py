@@ -18,7 +18,7 @@ from pyflinkcep.expressions.evaluator import (
     without_kind,
 )
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.expressions.sql_types import ARRAY, BINARY, MAP, STRUCT, VOID
+from pyflinkcep.expressions.sql_types import VOID, WITHOUT_KIND
 from pyflinkcep.expressions.values import Typed
 from pyflinkcep.tables.order import lazily
 from pyflinkcep.tables.records import FieldSource
@@ -32,8 +32,6 @@ from pyflinkcep.tables.typed_columns import (
     kind_of,
     row_types,
 )
-
-_WITHOUT_KIND = (ARRAY, BINARY.name, MAP, STRUCT)
 
 
 class OnlyByRow(Exception):
@@ -81,7 +79,7 @@ class RowSql:
         if kind is not None:
             return kind
         type_ = self._function(sql).type
-        if type_ is not None and type_.name in _WITHOUT_KIND:
+        if type_ is not None and type_.name in WITHOUT_KIND:
             raise without_kind(sql, type_.sql)  # whatever values there are
         if type_ is None or (type_.kind is None and type_ != VOID):
             return kind_of_values(sql, self._values(sql))

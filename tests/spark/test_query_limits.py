@@ -72,6 +72,9 @@ def test_columns_that_cannot_be_what_they_are_asked_for(spark: SparkSession) -> 
     for text in ("RETURN a.z", "RETURN upper(a.z)", "WITHIN 5 SLIDE 5 GROUP BY z RETURN count(*)"):
         with pytest.raises(InputError, match="z"):
             stream(f"SEQ(A a) {text}").toDF()
+    frame = frame.selectExpr("*", "map(1, s) AS m")
+    with pytest.raises(InputError, match=r"HAVING or RETURN cannot be evaluated: .*MAP"):
+        stream("SEQ(A+ a[]) RETURN max(a[].m)").toDF()
     for name in ("ts", "COUNT", "count_log10"):
         with pytest.raises(InvalidArgumentError, match="two columns"):
             stream(f"SEQ(A a) WHERE [ts] WITHIN 5 SLIDE 5 RETURN min(a.ts) AS {name}").toDF()

@@ -291,6 +291,30 @@ def test_rules_that_are_refused(
         CEP.patterns(_frame(spark, 1, 3), rules, timestamp="at").toDF()
 
 
+def test_texts_with_a_collation(spark: SparkSession) -> None:
+    """Conditions on them are Spark's; all that workers would compare byte by byte is refused."""
+    texts = "CASE WHEN id % 3 = 0 THEN 'Ab' ELSE 'aB' END COLLATE UTF8_LCASE"
+    frame = spark.range(8).selectExpr("id AS at", "'A' AS type", f"{texts} AS s")
+    frame = frame.selectExpr("*", "struct(s) AS p", "array(s) AS l")
+    low = Pattern.begin("a").where("s = 'AB' AND p.s = 'ab'").next("b").where("l[0] = 'AB'")
+    assert CEP.patterns(frame, {"r": low}, "at").toDF().count() == 7
+    last = Pattern.begin("a").next("b")
+    refused: list[Any] = [
+        *(Rule("", last, (key,)) for key in ("s", "p", "l")),
+        *(last.where(f"{sql} = last(a.{sql})") for sql in ("s", "p.s", "l[0]")),
+        *(Eql(f'any where {path} == "Ab"') for path in ("s", "p.s", "l")),
+        *(Eql(f"sequence by {path} [A where true] [A where true]") for path in ("s", "p.s", "l")),
+        *map(_counted, ("s", "p.s", "l")),
+        parse("PATTERN SEQ(A a, A b) WHERE [s]"),
+        parse("PATTERN SEQ(A a, A b) WHERE a.s = b.s"),
+        *(parse(f"PATTERN SEQ(A a, A b) HAVING a.{path} = b.{path}") for path in ("s", "p", "l")),
+        parse("PATTERN SEQ(A a, A+ b[]) RETURN max(b[].s) AS m"),
+    ]
+    for rule in refused:
+        with pytest.raises(CepError):
+            CEP.patterns(frame, {"r": rule}, "at").toDF()
+
+
 def test_events_that_are_refused(spark: SparkSession) -> None:
     """Keyed DataFrames, no ANSI mode, and on streams some kinds of rules are refused by name."""
     frame = _frame(spark, 1, 3)

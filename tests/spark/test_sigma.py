@@ -114,5 +114,7 @@ def test_refusals(spark: SparkSession) -> None:
     for type_ in ("double", "decimal(5, 2)", "array<double>"):
         with pytest.raises(NotSupportedError, match="rule 'shell': a cast to string"):
             CEP.sigma(frame.selectExpr("*", f"cast(null as {type_}) AS load"), of_texts)
+    with pytest.raises(InputError, match="'months' is interval month, which Spark cannot hand"):
+        CEP.sigma(frame.selectExpr("*", "interval '1' month AS months"), rules)
     with pytest.raises(InvalidArgumentError, match="expected a DataFrame"):
         CEP.sigma(keyBy(frame, "id"), rules)  # type: ignore[arg-type]

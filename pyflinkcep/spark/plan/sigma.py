@@ -23,6 +23,7 @@ from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.eql import fields_of
 from pyflinkcep.spark.plan.job import map_in_arrow
+from pyflinkcep.spark.plan.source import check_types
 from pyflinkcep.spark.worker.sigma_task import SigmaTask
 from pyflinkcep.tables.field_values import EventFields, FieldValues
 from pyflinkcep.tables.rule_rows import RuleTests
@@ -44,6 +45,7 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
         raise NotSupportedError(
             f"CEP.sigma is not available on {engine.name}", "use Spark, or matchSigma in memory"
         )
+    check_types(events.schema.fields, "column", "of Sigma rules")
     read = [*rules.rules.values()]
     fields = _fields(events.schema)
     probe = _probe(events.schema)

@@ -152,7 +152,7 @@ def check_types(fields: Sequence[T.StructField], what: str, pattern: str) -> Non
         raise InputError(
             f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
             "which Spark cannot hand to Python",
-            "drop the column, or cast it, before CEP.pattern",
+            "drop the column, or cast it, before",
         ) from cause
 
 

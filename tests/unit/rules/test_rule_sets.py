@@ -359,6 +359,33 @@ def test_types_that_are_refused(rule_by: Callable[[str], Any], name: str) -> Non
         matchMany({"r": rule_by(name)}, pa.schema(fields).empty_table(), timestamp="at")
 
 
+HAVING = {
+    "sum(b[].{0}) > 0": {"one", "pairs", "listed", "bytes"},
+    "avg(b[].{0}) IS NULL": {"one", "pairs", "listed", "bytes"},
+    "a.{0} = b[1].{0}": {"pairs"},
+    "max(b[].{0}) IS NOT NULL": {"pairs"},
+    "last(b[].{0}) IS NULL AND a.{0} IS NOT NULL AND count(b[].{0}) > 0": set[str](),
+}
+
+
+@pytest.mark.parametrize("having", HAVING)
+def test_having_that_is_refused(having: str) -> None:
+    """Sums of what is no number, and comparisons of maps, whatever events there are."""
+    struct, pairs = pa.struct({"q": pa.int64()}), pa.map_(pa.string(), pa.int64())
+    types = {"one": struct, "pairs": pairs, "listed": pa.list_(struct), "bytes": pa.binary()}
+    events = pa.schema({"at": pa.int64(), "type": pa.string(), **types}).empty_table()
+    refused: dict[str, str] = {}
+    for name in types:
+        rule = parse(f"PATTERN SEQ(A a, B+ b[]) HAVING {having.format(name)}")
+        try:
+            matchMany({"r": rule}, events, timestamp="at")
+        except InputError as error:
+            refused[name] = error.message
+
+    assert set(refused) == HAVING[having]
+    assert all(f".{name}" in message for name, message in refused.items())
+
+
 def test_a_correlation_wants_what_it_names() -> None:
     """Of the conditions that it is given, those of other rules may read what events lack."""
     counted = {"type": "event_count", "rules": ["big"], "timespan": "1m", "condition": {"gte": 2}}

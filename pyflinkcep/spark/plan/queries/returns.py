@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 import attrs
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.parser import event_tree
 from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, VOID, SqlType, array_of
@@ -28,7 +30,8 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
-from pyflinkcep.spark.plan.analysis import sql_type
+from pyflinkcep.sase.types import one_line
+from pyflinkcep.spark.plan.analysis import first_line, sql_type
 from pyflinkcep.spark.plan.conditions import setting_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.exact_decimals import decimal_mean, decimal_total, if_any, total_of
@@ -39,6 +42,16 @@ _NAN = "cast('NaN' AS double)"
 
 def returned(query: Query, matches: DataFrame) -> DataFrame:
     """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
+    try:
+        return _returned(query, matches)
+    except AnalysisException as cause:
+        raise InputError(
+            f"query {one_line(query)}: HAVING or RETURN cannot be evaluated: {first_line(cause)}",
+            "compute with values of other types, or return these and compute on the result",
+        ) from cause
+
+
+def _returned(query: Query, matches: DataFrame) -> DataFrame:
     session = matches.sparkSession
     types = {field.name: sql_type(field.dataType) for field in matches.schema}
     setting = None if engine_of(session) is SPARK else setting_of(session)

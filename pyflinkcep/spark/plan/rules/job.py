@@ -10,7 +10,15 @@ import attrs
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
@@ -198,15 +206,23 @@ def probe_of(
 ) -> SharedEvents:
     """Return events of which no rule can have more general ones."""
     fields = [source.dataframe.schema[name] for name in source.event_columns]
-    table = widest(arrow_schema(StructType(fields)))
-    for place, field in enumerate(fields):
-        if isinstance(field.dataType, StringType) and common_kind(field.dataType) is None:
-            # Only Spark compares such texts.
-            lists = pa.nulls(table.num_rows, pa.list_(pa.string()))
-            table = table.set_column(place, field.name, lists)
+    known = zip(arrow_schema(StructType(fields)), fields, strict=True)
+    table = widest(pa.schema([own.with_type(_compared(own.type, f.dataType)) for own, f in known]))
     for name in computed:
         table = table.append_column(name, pa.array([True, False]))
     return shared_events(rules, table, source.time_column, type_column, zone)
+
+
+def _compared(type_: pa.DataType, of: DataType) -> pa.DataType:
+    """Return a type, with maps, which nothing compares, for texts that only Spark compares."""
+    if isinstance(of, StringType) and common_kind(of) is None:
+        return pa.map_(pa.field(of.simpleString(), pa.string(), False), pa.string())
+    if isinstance(of, ArrayType):
+        return pa.list_(type_.field(0).with_type(_compared(type_.field(0).type, of.elementType)))
+    if isinstance(of, StructType):
+        fields = zip(map(type_.field, range(type_.num_fields)), of.fields, strict=True)
+        return pa.struct([own.with_type(_compared(own.type, f.dataType)) for own, f in fields])
+    return type_
 
 
 def _with_computed(
