@@ -89,7 +89,7 @@ def test_stream_gives_flinks_answer(spark: Any, cache: Path) -> None:
     """A replayed stream with its flush finds the same matches, and reports its steady rate."""
     workload = WORKLOADS["relaxed"]
     measured = measure_stream(
-        spark, EVENTS, EVENTS.keys, workload, "columns", cache, micro_batch=4_000
+        spark, EVENTS, EVENTS.keys, workload, "columns", cache, micro_batch=4_000, sink="parquet"
     )
 
     assert measured.answer == FLINK["relaxed"]
