@@ -139,9 +139,13 @@ class NFA:
         kept: list[ComputationState] = []
         pending: list[ComputationState] = []
         timed_out: list[TimedOut] = []
+        first = NEVER
         for partial in partials:
-            if timestamp < windows.deadline(partial):
+            end = windows.deadline(partial)
+            if timestamp < end:
                 kept.append(partial)
+                if end < first:
+                    first = end
                 continue
             node = partial.previous_node
             assert node is not None
@@ -157,14 +161,12 @@ class NFA:
                 match = accessor.materialize_match(node, partial.version)
                 timed_out.append((match, windows.passed_deadline(partial, timestamp)))
             accessor.release_node(node, partial.version)
+        state.deadline = first
         if len(kept) == len(partials):
-            state.deadline = windows.first_deadline(kept)
             return [], []
         state.state_changed = True
         state.partial_matches = kept
-        matches = self._emit_pending(accessor, state, pending, timestamp)
-        state.deadline = windows.first_deadline(state.partial_matches)
-        return matches, timed_out
+        return self._emit_pending(accessor, state, pending, timestamp), timed_out
 
     def release_time(self, state: NFAState, timestamp: int) -> int:
         """
@@ -273,7 +275,7 @@ class NFA:
             state.state_changed = True
             state.partial_matches = following
             matches = self._emit(accessor, state, successors)
-            state.deadline = self.windows.first_deadline(state.partial_matches)
+            state.deadline = self.windows.deadline_after(state.deadline, state.partial_matches)
             if entry is not None:
                 accessor.release_event(entry)
         if observer is not None:

@@ -294,10 +294,14 @@ class Windows:
         return gap_end if over else start.timestamp + self.length_ms
 
     def first_deadline(self, partials: list[ComputationState]) -> int:
-        """Return when the first window of partial matches, ordered by start, ends."""
+        """Return when the first window of partial matches ends; a clock may have stepped back."""
+        return min(map(self.deadline, partials))
+
+    def deadline_after(self, known: int, partials: list[ComputationState]) -> int:
+        """Return before when no window ends after an event, as `known` was before it."""
         if self.has_gaps:
-            return min(map(self.deadline, partials))
-        return self.deadline(partials[0])
+            return self.first_deadline(partials)
+        return min(known, self.deadline(partials[-2:][0]))  # what it began is the last but one
 
 
 _NEWEST = EventId(NEVER, 0)

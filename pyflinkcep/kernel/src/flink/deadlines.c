@@ -33,9 +33,16 @@ void key_earlier_deadline(const Kernel *kernel, Key *key, const Partial *partial
 }
 
 void key_first_deadline(const Kernel *kernel, Key *key) {
-    Py_ssize_t looked_at = kernel->pattern.has_gaps ? key->partials.size : 1;
     key->never = true;
     key->deadline = INT64_MAX;
-    for (Py_ssize_t i = 0; i < looked_at && i < key->partials.size; i++)
+    for (Py_ssize_t i = 0; i < key->partials.size; i++)
         key_earlier_deadline(kernel, key, &key->partials.items[i]);
+}
+
+void key_deadline_after(const Kernel *kernel, Key *key) {
+    const Partials *partials = &key->partials;
+    if (kernel->pattern.has_gaps || partials->size < 2)
+        key_first_deadline(kernel, key);
+    else /* what the event began is the last but one */
+        key_earlier_deadline(kernel, key, &partials->items[partials->size - 2]);
 }

@@ -182,8 +182,10 @@ int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways);
 bool deadline_of(const Kernel *kernel, const Partial *partial, int64_t *deadline);
 /* Return the end of the window that is over; if both are, the gap's. */
 int64_t deadline_passed(const Kernel *kernel, const Partial *partial, int64_t timestamp);
-/* Compute a key's earliest deadline anew. */
+/* Compute a key's earliest deadline anew: not of the first, since a clock may have stepped back. */
 void key_first_deadline(const Kernel *kernel, Key *key);
+/* The same after an event, or an earlier time that was one before it. */
+void key_deadline_after(const Kernel *kernel, Key *key);
 /* Let a partial match's deadline count among its key's. */
 void key_earlier_deadline(const Kernel *kernel, Key *key, const Partial *partial);
 

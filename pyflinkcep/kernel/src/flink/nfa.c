@@ -382,7 +382,7 @@ static int take_steps(Kernel *kernel, Key *key) {
     key->partials.size = 0;
     partials_swap(&key->partials, following);
     key->present_known = false;
-    key_first_deadline(kernel, key);
+    key_deadline_after(kernel, key);
     int status = give_matches(kernel, key);
     if (entry != NULL) buffer_release_event(&key->buffer, entry);
     return status;
@@ -404,7 +404,8 @@ int key_apply(Kernel *kernel, Key *key) {
         others |= state != start;
     }
     if (!changing) return 0;
-    if (!asks && !others && !by_state[start]->completes)
+    /* A match may still wait for a partial match that was dropped, as the oldest of too many. */
+    if (!asks && !others && !by_state[start]->completes && key->completed.size == 0)
         return begin(kernel, key, by_state[start]) < 0 ? -1 : 1;
     bool changes;
     if (decide(kernel, key, &changes) < 0) return -1;

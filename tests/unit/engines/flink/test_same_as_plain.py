@@ -211,6 +211,30 @@ def test_counting_damaged_states() -> None:
         both.run.kernel.count_states(arrays[0], np.asarray([len(numbers) + 1]))
 
 
+def test_a_clock_that_steps_back() -> None:
+    """A window of what began later, but at an earlier time, ends before others."""
+    both = Both(NFACompiler.compile(parse("a -> b within[2]"), True))
+    both.process([5, 5, 3], ["a1", "a2", "a3"])
+    both.advance(5)
+    plain, kernel = both.found()
+
+    assert kernel == plain == [(0, 5, {"a": ["a3"]})]
+    assert both.states()[0] == both.states()[1]
+
+
+def test_a_match_that_a_dropped_one_held_back() -> None:
+    """It comes with the next event, even if that only begins a partial match."""
+    pattern = Pattern.begin("a", Skip.skipToNext()).where(lambda e: e[0] in "ab")
+    pattern = pattern.followedByAny("b").where(lambda e: e[0] in "ac").times(3)
+    both = Both(NFACompiler.compile(pattern, True), PartialMatchLimit(4, "dropOldest"))
+    both.process([5] * 5, ["a1", "a2", "c3", "c4", "a5"])
+    assert both.found() == ([], [])
+    both.process([5], ["b6"])
+
+    match = {"a": ["a2"], "b": ["c3", "c4", "a5"]}
+    assert both.found() == ([(1, 5, match)], [(1, 5, match)])
+
+
 @settings(max_examples=EXAMPLES)
 @given(spec=patterns().filter(is_buildable), most=st.integers(1, 4), todo=steps())
 def test_a_bound_that_drops_the_oldest(spec: PatternSpec, most: int, todo: Any) -> None:
