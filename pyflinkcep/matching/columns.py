@@ -61,6 +61,43 @@ def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
 
 
+def taken(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """
+    Return some rows of an array; lists of numbers as the bytes that they are.
+
+    Arrow takes bytes five times as fast as lists, whose numbers it takes one by one.
+
+    Examples
+    --------
+    >>> taken(pa.array([[1, 2], [3], None]), pa.array([2, 0])).to_pylist()
+    [None, [1, 2]]
+    """
+    type_ = array.type
+    if not pa.types.is_list(type_) or array.values.null_count or rows.null_count:
+        return array.take(rows)
+    if not (pa.types.is_integer(type_.value_type) or pa.types.is_floating(type_.value_type)):
+        return array.take(rows)
+    width, values = type_.value_type.bit_width // 8, array.values
+    offsets = plain_numbers(array.offsets).astype(np.int64) * width
+    own = plain_numbers(rows)
+    if len(array) and max(int(offsets[-1]), int(np.diff(offsets)[own].sum())) > _MOST_BYTES:
+        return array.take(rows)
+    start = values.offset * width
+    data = values.buffers()[1]
+    parts = [None, pa.py_buffer(offsets.astype(np.int32)), data and data.slice(start)]
+    if array.null_count:
+        parts[0] = array.is_valid().buffers()[1]
+    found = pa.Array.from_buffers(pa.binary(), len(array), parts).take(rows)
+    valid, ends, data = found.buffers()
+    ends = np.frombuffer(ends, np.int32, len(found) + 1) // width
+    inner = pa.Array.from_buffers(type_.value_type, int(ends[-1]), [None, data])
+    buffers = [valid, pa.py_buffer(ends)]
+    return pa.Array.from_buffers(type_, len(found), buffers, -1, 0, [inner])
+
+
+_MOST_BYTES = (1 << 31) - 1  # of all values of an array of binaries
+
+
 def doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals as the nearest doubles, which those of Arrow's cast are not."""
     scale = column.type.scale

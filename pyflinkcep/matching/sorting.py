@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import POSITION, Ints, in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.columns import POSITION, Ints, in_one_piece, integers, plain_numbers, taken
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
@@ -204,7 +204,7 @@ def _sorted(
 def _taken(table: pa.Table, rows: Ints) -> pa.Table:
     """Return rows of a table, column by column, so that the chunks of one are joined at a time."""
     own = integers(rows)
-    columns = [in_one_piece(table.column(at)).take(own) for at in range(table.num_columns)]
+    columns = [taken(in_one_piece(table.column(at)), own) for at in range(table.num_columns)]
     return pa.table(columns, schema=table.schema)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers, values_of
+from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers, taken, values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.alike_patterns import AlikePatterns, ToldConditions, listed
 from pyflinkcep.rules.query_rules import type_at
@@ -88,7 +88,7 @@ class Sent:
 
     def holding(self, order: Any) -> pa.ListArray:
         """Return for those sent, in an order, the conditions that hold for them."""
-        lists = self._holding.take(integers(self.rows[order]))
+        lists = taken(self._holding, integers(self.rows[order]))
         if self.seen_alone is None:
             return lists
         offsets, is_seen = plain_numbers(lists.offsets), self.seen_alone[order]

@@ -461,17 +461,16 @@ class Packets:
         ids = self.buckets.bucket_ids()
         own: list[int] = []
         firsts: list[int] = []
-        data: list[memoryview] = []
+        data: list[np.ndarray[Any, Any]] = []
         begin = 0
         for bucket, end in zip(ids, ends.tolist(), strict=True):
             for first in range(begin, end, most):
                 own.append(bucket)
                 firsts.append(position + first - begin)
-                data.append(memoryview(whole.slice(first, min(most, end - first)).serialize()))
+                packet = whole.slice(first, min(most, end - first)).serialize()
+                data.append(np.frombuffer(packet, np.uint8))
             begin = end
-        columns = [
-            pa.array(own, pa.int32()), pa.array(firsts, pa.int64()), pa.array(data, pa.binary())
-        ]  # fmt: skip
+        columns = [pa.array(own, pa.int32()), pa.array(firsts, pa.int64()), _binaries(data)]
         return pa.RecordBatch.from_arrays(columns, names=PACKETS.fieldNames())
 
     def read(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -507,3 +506,11 @@ class Packets:
     ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return a task on the events of rows."""
         return lambda rows: task(self.read(rows))
+
+
+def _binaries(parts: Sequence[np.ndarray[Any, Any]]) -> pa.Array:
+    """Return bytes as binaries, joined by NumPy, whose memory stays for those that follow."""
+    ends = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+    whole = np.concatenate([np.empty(0, np.uint8), *parts])
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(whole)]
+    return pa.Array.from_buffers(pa.binary(), len(parts), buffers)

@@ -93,7 +93,8 @@ class RulesJob:
         probe = probe_of(source, known, type_column, zone)
         computed: dict[str, Column] = {}
         known = [_with_computed(rule, probe, dataframe, computed) for rule in known]
-        probe = probe_of(source, known, type_column, zone, computed)
+        if computed:  # else what the conditions are is known
+            probe = probe_of(source, known, type_column, zone, computed)
         routed = RoutedRules.of(known, probe, zone)
         streamed = StreamRules.of(routed, probe) if job.is_stream else None
         old_clock = None
