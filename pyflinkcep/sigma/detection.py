@@ -20,11 +20,18 @@ _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NEQ": "<>"}
 _REGEX_FLAGS = {"IGNORECASE": "i", "MULTILINE": "m", "DOTALL": "s"}
 _REGEX_PARTS = re.compile(
     r"\\[pPx]\{|\\."
-    r"|\[(?P<begin>\^?\]?)(?P<members>(?:\\.|[^\]\\])*)\]"
+    r"|\[(?P<begin>\^?\]?)(?P<members>(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*)\]"
     r"|\{(?P<times>,[0-9]+\}|[0-9]+(?:,[0-9]*)?\})?",
     re.DOTALL,
 )
-_OF_CLASS = re.compile(r"\\.|\[|&&", re.DOTALL)
+_OF_CLASS = re.compile(r"\\.|\[:(?P<negated>\^?)(?P<name>[a-z]+):\]|\[|&&", re.DOTALL)
+_NAMED = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7F", "blank": r"\t ",
+    "cntrl": r"\x00-\x1F\x7F", "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~",
+    "punct": r"!-/:-@\[-`{-~", "space": r"\t-\r ", "upper": "A-Z", "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+"""The classes of POSIX, which Java names in another way."""
 NULL = Literal(None)
 
 Test = Callable[[FieldColumn, Tree], Tree]
@@ -167,7 +174,7 @@ def java_regex(regexp: str) -> str:
     Return a regular expression as Java reads it, where PCRE, which Sigma names, reads it otherwise.
 
     To PCRE ``{,n}`` is at most n times, a brace that counts nothing is itself, and in a class so
-    are brackets and ``&&``.
+    are brackets and ``&&``, but for names as in ``[[:alpha:]]``.
 
     Examples
     --------
@@ -183,13 +190,16 @@ def _java_part(part: re.Match[str]) -> str:
         return r"\{"
     if members is None:
         return text.replace("{,", "{0,", 1) if part["times"] else text
-    if "[:" in members:  # a class of POSIX, which is refused
+    if "-[:" in members:  # whether it is a range, not all say alike; it is refused
         return text
     begin = part["begin"].replace("]", r"\]")
     return f"[{begin}{_OF_CLASS.sub(_java_member, members)}]"
 
 
 def _java_member(member: re.Match[str]) -> str:
+    if member["name"] in _NAMED:
+        own = _NAMED[member["name"]]
+        return f"[^{own}]" if member["negated"] else own
     return {"[": r"\[", "&&": r"&\&"}.get(member[0], member[0])
 
 

@@ -59,6 +59,8 @@ TEXTS = [{"f": value} for value in ("Cmd.exe", r"C:\cmd.exe -c", "a*b", None, ""
         ("s: {f|re|i: '^c(?:md|:)'}", [0, 1]),
         ("s: {f|re: '^[^[&&]{,7}$'}", [0, 2, 4]),
         ("s: {f|re: '[]*]b$|{'}", [2]),
+        ("s: {f|re: '^[[:alpha:]*_]+$'}", [2]),
+        ("s: {f|re: '[[:space:]][[:punct:]]'}", [1]),
         ("s: {f|contains|all: [cmd, ' -']}", [1]),
         ("s: {f: [cmd.exe, 'a\\*b']}", [0, 2]),
         ("s: {f|contains: cmd}\ncondition: not s", [2, 4]),
