@@ -234,10 +234,10 @@ class CepOperator:
                 now = timestamp
                 evaluation.begin(event, timestamp, bits)
                 matches = nfa.process(accessor, nfa_state, timestamp, evaluation, event)
-                self._enforce_limit(key, accessor, nfa_state, timestamp, output)
+                released = self._enforce_limit(key, accessor, nfa_state, timestamp, output)
                 if begun is None and nfa_state.is_new_start_partial_match:
                     begun = timestamp
-                for match in matches:
+                for match in (*matches, *released):
                     output.match(key, timestamp, match)
         except CepRuntimeError as error:
             raise error.at_key(key) from error.__cause__
@@ -251,19 +251,20 @@ class CepOperator:
         nfa_state: NFAState,
         timestamp: int,
         output: Output,
-    ) -> None:
-        """Apply the limit to a key with too many partial matches."""
+    ) -> list[EventMatch]:
+        """Apply the limit to a key with too many partial matches; return what that releases."""
         limit = self.limit
         if limit is None:
-            return
+            return []
         surplus = len(nfa_state.partial_matches) - 1 - limit.most
         if surplus <= 0:
-            return
+            return []
         if limit.policy == "fail":
             count = limit.most + surplus
             raise too_many(limit, count, timestamp, self.nfa.is_compressible)
-        self.nfa.drop_oldest(accessor, nfa_state, surplus)
+        released = self.nfa.drop_oldest(accessor, nfa_state, surplus)
         output.dropped(key, surplus)
+        return released
 
     def _set_timers(self, state: KeyState, timestamps: Sequence[int], begun: int) -> None:
         """

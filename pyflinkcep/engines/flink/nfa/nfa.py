@@ -211,8 +211,10 @@ class NFA:
             self.observer.emitted(matches, pending, [], [], state.partial_matches)
         return emitted
 
-    def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
-        """Drop the `count` partial matches that began first."""
+    def drop_oldest(
+        self, accessor: SharedBufferAccessor, state: NFAState, count: int
+    ) -> list[EventMatch]:
+        """Drop the `count` partial matches that began first; return matches that they held back."""
         partials = state.partial_matches
         if self.observer is not None:
             self.observer.dropped(partials[:count])
@@ -220,6 +222,7 @@ class NFA:
             release(accessor, partial)
         state.partial_matches = partials[count:]
         state.deadline = self.windows.first_deadline(state.partial_matches)
+        return self._emit_by_strategy(accessor, state, []) if state.completed_matches else []
 
     # --- events
 

@@ -213,7 +213,7 @@ int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp
 int key_advance(Kernel *kernel, Key *key, int64_t timestamp);
 /* Process the current event for every partial match of a key; return 1 if that may change any. */
 int key_apply(Kernel *kernel, Key *key);
-/* Drop the `count` partial matches that began first. */
+/* Drop the `count` partial matches that began first, and give the matches that they held back. */
 int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count);
 
 /* operator.c */

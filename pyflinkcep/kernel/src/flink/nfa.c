@@ -139,7 +139,8 @@ int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count) {
     partials_forget(&key->partials, count);
     key->present_known = false;
     key_first_deadline(kernel, key);
-    return status;
+    if (status < 0 || key->completed.size == 0) return status;
+    return emit(kernel, key, &kernel->work.done, kernel->asked.timestamp);
 }
 
 /* --- events */
@@ -404,8 +405,7 @@ int key_apply(Kernel *kernel, Key *key) {
         others |= state != start;
     }
     if (!changing) return 0;
-    /* A match may still wait for a partial match that was dropped, as the oldest of too many. */
-    if (!asks && !others && !by_state[start]->completes && key->completed.size == 0)
+    if (!asks && !others && !by_state[start]->completes)
         return begin(kernel, key, by_state[start]) < 0 ? -1 : 1;
     bool changes;
     if (decide(kernel, key, &changes) < 0) return -1;
