@@ -114,9 +114,12 @@ class Returns:
 def _computed_with(tree: Tree, is_given: bool = True) -> Iterator[Leaf]:
     """Yield the values that a tree does not only give out, count, or test for NULL."""
     if isinstance(tree, Operation | Call):
-        is_test = isinstance(tree, Operation) and tree.operator in ("is null", "is not null")
-        for operand in tree.operands:
-            yield from _computed_with(operand, is_test)
+        operator = tree.operator if isinstance(tree, Operation) else ""
+        last = len(tree.operands) - 1
+        for place, operand in enumerate(tree.operands):
+            is_value = operator == "case" and (place % 2 == 1 or place == last)
+            gives = is_given and (is_value or operator == "coalesce")
+            yield from _computed_with(operand, gives or operator in ("is null", "is not null"))
     elif isinstance(tree, Aggregate):
         if tree.function != "count" and not (is_given and tree.function in ("first", "last")):
             yield tree

@@ -19,7 +19,7 @@ from pyflinkcep.expressions.tree import Call, Literal, Operation, Tree
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NEQ": "<>"}
 _REGEX_FLAGS = {"IGNORECASE": "i", "MULTILINE": "m", "DOTALL": "s"}
 _REGEX_PARTS = re.compile(
-    r"\\[pPx]\{|\\."
+    r"\\Q.*?(?:\\E|$)|\\[pPx]\{|\\."
     r"|\[(?P<begin>\^?\]?)(?P<members>(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*)\]"
     r"|\{(?P<times>,[0-9]+\}|[0-9]+(?:,[0-9]*)?\})?",
     re.DOTALL,

@@ -364,6 +364,8 @@ HAVING = {
     "avg(b[].{0}) IS NULL": {"one", "pairs", "listed", "bytes"},
     "a.{0} = b[1].{0}": {"pairs"},
     "max(b[].{0}) IS NOT NULL": {"pairs"},
+    "CASE WHEN a.at > 0 THEN a.{0} ELSE b[1].{0} END IS NULL": set(),
+    "coalesce(a.{0}, b[1].{0}) = b[1].{0}": {"pairs"},
     "last(b[].{0}) IS NULL AND a.{0} IS NOT NULL AND count(b[].{0}) > 0": set[str](),
 }
 
